@@ -33,7 +33,7 @@ from regard.systems.translate.hidden_markov import align_by_agreement
 from regard.systems.translate.model import Translator
 
 EFLOMAL = "eflomal==2.0.0"
-JOINS = ("intersection", "grow-diag", "grow-diag-final-and")
+HEURISTICS = ("intersection", "grow-diag", "grow-diag-final-and")
 Links = list[set[Link]]
 
 
@@ -83,7 +83,7 @@ def by_regard(
             )[-1]
             seconds = time.perf_counter() - began
             forward, backward = Translator.load(made.forward), Translator.load(made.backward)
-            for how in ("mutual", *JOINS):
+            for how in ("mutual", *HEURISTICS):
                 links = link_words(forward, words, backward, symmetrize=how)
                 # A round that was there before took no time.
                 is_timed = how == "mutual" and seconds > 10
@@ -115,7 +115,7 @@ def by_eflomal(out: Path, count: int, gold: Sequence[GoldAlignment]) -> list[tup
     return [
         ("forward", [one for one, _ in ends], seconds),
         ("backward", [other for _, other in ends], None),
-        *((how, [symmetrize(one, other, how) for one, other in ends], None) for how in JOINS),
+        *((how, [symmetrize(one, other, how) for one, other in ends], None) for how in HEURISTICS),
     ]
 
 

@@ -156,20 +156,20 @@ def test_a_corpus_with_dropout_is_tokenized_again_in_each_epoch_and_keeps_its_te
 def test_neither_the_batch_nor_what_was_remembered_changes_what_is_dropped(tokenizer, tmp_path, monkeypatch):
     texts = ["animal street animal", "the street, the animal's", "street", "animal animal animal animal"]
     corpus = Corpus.build([(text, text) for text in texts], tokenizer, tokenizer, tmp_path, progress=False)
-    examples = [(epoch, index) for epoch in range(3) for index in range(4)]
+    keys = [(epoch, index) for epoch in range(3) for index in range(4)]
 
     def drawn(groups):
         examples = CorpusPairs(corpus, tokenizer, tokenizer, dropout=0.3, seed=1)
         found = {}
         for group in groups:
             found |= zip(group, map(as_lists, examples.__getitems__(group)), strict=True)
-        return [found[example] for example in examples]
+        return [found[key] for key in keys]
 
-    alone = drawn([[example] for example in examples])
-    assert drawn([examples]) == drawn([examples[7:], examples[:7]]) == alone
+    alone = drawn([[key] for key in keys])
+    assert drawn([keys]) == drawn([keys[7:], keys[:7]]) == alone
     for limit in ("MAX_STATES", "MAX_WORDS"):
         monkeypatch.setattr(f"regard.data.pairs.{limit}", 1)
-        assert drawn([examples[::2], examples[1::2]]) == alone
+        assert drawn([keys[::2], keys[1::2]]) == alone
 
 
 @pytest.mark.parametrize("dropout", [0.1, 0.5])

@@ -12,7 +12,7 @@ pytest.importorskip("triton", reason="Triton is there on Linux only")
 from helpers.kernels import DEVICE, assert_all_near, assert_near, doubles, interpreted
 
 from regard import Memory, align, score
-from regard.attention.attend import read
+from regard.attention.attend import attend_memory
 from regard.kernels import additive
 from regard.kernels.additive import (
     additive_attention,
@@ -163,10 +163,10 @@ def test_attend_takes_the_kernel_when_asked(monkeypatch, causal):
     mask = torch.rand(2, 1, 1, 4, device=DEVICE) < 0.8
     memory = Memory(taught.project_key(key), values, mask)
     options = {"score": taught, "align": align.softmax, "causal": causal}
-    fused = read(query, memory, kernel="fused", **options).context
+    fused = attend_memory(query, memory, kernel="fused", **options).context
     assert len(taken) == 1
     assert taken[0][4].shape == (6, 4 if causal else 1, 4), "a mask for all queries is not written out"
-    plain = read(query, memory, kernel="reference", **options).context
+    plain = attend_memory(query, memory, kernel="reference", **options).context
     torch.testing.assert_close(fused, plain, rtol=1e-4, atol=1e-5)
-    assert read(query, memory, kernel="fused", weights=True, **options).weights is not None
+    assert attend_memory(query, memory, kernel="fused", weights=True, **options).weights is not None
     assert len(taken) == 1, "it gives no weights"

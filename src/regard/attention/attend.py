@@ -4,7 +4,7 @@ score(query, key)    ->  logits  (..., q, k)    how well does key i match query 
 align(logits)        ->  weights (..., q, k)    turn matches into a focus
 read(weights, value) ->  context (..., q, v)    the weighted average, or the chosen value
 
-The function `read` below does all three, on keys that are projected already.
+The function `attend_memory` below does all three, on keys that are projected already.
 """
 
 import math
@@ -25,7 +25,7 @@ from regard.attention.memory import Attended, Memory
 from regard.attention.score import Score, ScoreFunction, scaled_dot
 from regard.kernels.numerics import HALF, take_rows, widen, without_autocast
 
-__all__ = ["Attended", "Attention", "Kernel", "attend", "read"]
+__all__ = ["Attended", "Attention", "Kernel", "attend", "attend_memory"]
 
 Part = TypeVar("Part", bound=Score | Align)
 ScoreLike = Score | Callable[[Tensor, Tensor], Tensor]
@@ -73,7 +73,7 @@ def attend(
         checks.check_all_finite(query=query, key=key, value=value)
     memory = Memory(score.project_key(key), key if value is None else value)
     checks.check_call(query, memory, score, align, mask, bias, kernel, grouped=grouped)
-    return read(
+    return attend_memory(
         query,
         memory,
         score,
@@ -132,7 +132,7 @@ class Attention(nn.Module):
         it, except that masked keys keep weight 0. The other arguments are those of `attend`.
         """
         checks.check_call(query, memory, self.score, self.align, mask, bias, kernel)
-        return self.read(
+        return self.attend(
             query,
             memory,
             mask=mask,
@@ -144,20 +144,21 @@ class Attention(nn.Module):
             soft=soft,
         )
 
-    def read(self, query: Shaped[Tensor, "... q d"] | None, memory: Memory, **options: Any) -> Attended:
+    def attend(self, query: Shaped[Tensor, "... q d"] | None, memory: Memory, **options: Any) -> Attended:
         """Attend as `forward` does, without its checks: for loops, which ask with one shape of queries many times."""
-        return read(query, memory, self.score, self.align, dropout=self.dropout if self.training else 0.0, **options)
+        dropout = self.dropout if self.training else 0.0
+        return attend_memory(query, memory, self.score, self.align, dropout=dropout, **options)
 
     def in_steps(self, memory: Memory) -> StepReader | None:
         """Return a function from a query to its context and weights that runs one kernel; None if there is none."""
-        if type(self).forward is not Attention.forward or type(self).read is not Attention.read:
+        if type(self).forward is not Attention.forward or type(self).attend is not Attention.attend:
             return None
         if self.dropout and self.training:
             return None
         return in_steps(self.score, self.align, memory)
 
 
-def read(
+def attend_memory(
     query: Shaped[Tensor, "... q d"] | None,
     memory: Memory,
     score: Score,
@@ -277,7 +278,7 @@ def _read_nothing(
     closed = torch.zeros(1, 1, dtype=torch.bool, device=values.device)
     # A state with one weight per key has no entries, and does not fit the added key.
     last = None if isinstance(state, Tensor) else state
-    attended = read(query, Memory(keys, values, closed), score, align, state=last, **options)
+    attended = attend_memory(query, Memory(keys, values, closed), score, align, state=last, **options)
     next_state = attended.state[..., :0] if isinstance(attended.state, Tensor) else attended.state
     empty = None if attended.weights is None else attended.weights[..., :0]
     return replace(attended, weights=empty, state=next_state)

@@ -53,7 +53,7 @@ def check_call(
     *,
     grouped: bool = False,
 ) -> None:
-    """Check all that `read` takes for granted: that a query fits the memory, the score, the alignment and the mask."""
+    """Check what `attend_memory` takes for granted: a query fits the memory, the score, the alignment and the mask."""
     if kernel not in KERNELS:
         raise KernelError(f"kernel must be one of {', '.join(map(repr, KERNELS))}; got {kernel!r}.")
     if not isinstance(memory, Memory):

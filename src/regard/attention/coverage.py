@@ -51,7 +51,7 @@ class Coverage(Attention):
             )
         self.direction = nn.Parameter(torch.zeros(keys.shape[-1]))
 
-    def read(
+    def attend(
         self,
         query: Shaped[Tensor, "... q d"] | None,
         memory: Memory,
@@ -78,7 +78,7 @@ class Coverage(Attention):
             )
             steps.append(attended if weights else replace(attended, weights=None))
         if not steps:
-            empty = super().read(query, memory, mask=mask, weights=weights, override=override, **options)
+            empty = super().attend(query, memory, mask=mask, weights=weights, override=override, **options)
             return replace(empty, state=state)
         return _joined(steps)
 
@@ -89,7 +89,7 @@ class Coverage(Attention):
             added = widen(state.total).mT * self.direction.to(widen(keys).dtype)
             keys = (widen(keys) + added).to(keys.dtype)
         covered = Memory(keys, memory.values, memory.mask)
-        attended = super().read(query, covered, weights=True, state=align_state, **options)
+        attended = super().attend(query, covered, weights=True, state=align_state, **options)
         assert attended.weights is not None  # noqa: S101 - they were asked for
         weights = widen(attended.weights)
         before = torch.zeros_like(weights) if state is None else state.total

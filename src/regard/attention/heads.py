@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention import checks
 from regard.attention.align import Soft, softmax
-from regard.attention.attend import AlignLike, Kernel, ScoreLike, as_align, as_score, read, unshared
+from regard.attention.attend import AlignLike, Kernel, ScoreLike, as_align, as_score, attend_memory, unshared
 from regard.attention.memory import Attended, Memory
 from regard.attention.score import scaled_dot
 from regard.errors import MaskError, OptionError, ShapeError
@@ -137,8 +137,8 @@ class MultiHead(nn.Module):
                     f"The mask of a memory is (b, 1, k), as from mask.padding(lengths); got {tuple(mask.shape)}."
                 )
         keys = self.score.project_key(_split(self.key_layer(states), self.num_key_heads))
-        read = _split(self.value_layer(values), self.num_key_heads)
-        memory = Memory(keys, read, None if mask is None else mask.unsqueeze(-3))
+        split_values = _split(self.value_layer(values), self.num_key_heads)
+        memory = Memory(keys, split_values, None if mask is None else mask.unsqueeze(-3))
         return memory if after is None else after.extended(memory)
 
     def forward(
@@ -170,7 +170,7 @@ class MultiHead(nn.Module):
             mask = self._of_heads(mask, checks.check_mask, query, memory)
         if bias is not None:
             bias = self._of_heads(bias, checks.check_bias, query, memory)
-        attended = read(
+        attended = attend_memory(
             queries,
             memory,
             self.score,

@@ -46,11 +46,11 @@ class Phrase:
         """The character after the phrase in the caption; None where the caption does not have the phrase."""
         folded, phrase = caption.casefold(), self.text.casefold()
         # Where each character of the caption begins in the folded caption: folding changes the length of "İ".
-        places = [0, *accumulate(len(letter.casefold()) for letter in caption)]
-        start = places[min(self.start, len(caption))]
+        positions = [0, *accumulate(len(letter.casefold()) for letter in caption)]
+        start = positions[min(self.start, len(caption))]
         if not folded.startswith(phrase, start):
             start = folded.find(phrase)
-        return None if start < 0 else bisect_left(places, start + len(phrase))
+        return None if start < 0 else bisect_left(positions, start + len(phrase))
 
     def fractions(self, width: int, height: int) -> tuple[Box, ...]:
         """The boxes as fractions of an image of this shape, at any resolution; of those of a table, none is outside."""
@@ -81,8 +81,8 @@ Regions = dict[str, tuple[Phrase, ...]]
 
 def image_key(name: str) -> str:
     """The name of an image in `Regions`: without its folder, and without a suffix such as .jpg."""
-    place = PurePath(name)
-    return place.stem if place.suffix.lower() in SUFFIXES else place.name
+    path = PurePath(name)
+    return path.stem if path.suffix.lower() in SUFFIXES else path.name
 
 
 def read_regions(path: str | os.PathLike[str], *, longer_side: int = FLICKR_LONGER_SIDE) -> Regions:
@@ -91,12 +91,12 @@ def read_regions(path: str | os.PathLike[str], *, longer_side: int = FLICKR_LONG
     A row of the table has: image, caption (counted from 0), character at which the phrase begins, phrase, x1, y1, x2,
     y2. The corners are pixels, counted from 1 and inside the box, of an image whose longer side is `longer_side`, or
     with 0 of the image itself; Flickr30k Entities states the sizes of its images. A phrase with several boxes has a row
-    for each. Phrases whose place in a caption is unknown (-1) are left out.
+    for each. Phrases whose position in a caption is unknown (-1) are left out.
     """
-    place = Path(path)
-    regions = _read_entities(place) if place.is_dir() else _read_table(place, longer_side)
+    path = Path(path)
+    regions = _read_entities(path) if path.is_dir() else _read_table(path, longer_side)
     if not regions:
-        raise DataError(f"{place} has no phrase with a box.")
+        raise DataError(f"{path} has no phrase with a box.")
     return regions
 
 

@@ -168,18 +168,18 @@ def read_dataset(name: str, source: str, target: str, split: str = "train") -> I
 
 
 def _rows(datasets: Any, name: str, split: str) -> Iterable[dict[str, object]]:
-    place = Path(name)
+    path = Path(name)
     try:
-        if place.is_file():
-            kind = {".jsonl": "json"}.get(place.suffix.lower(), place.suffix.lower().removeprefix("."))
+        if path.is_file():
+            kind = {".jsonl": "json"}.get(path.suffix.lower(), path.suffix.lower().removeprefix("."))
             rows = datasets.load_dataset(kind, data_files={split: name}, split=split, streaming=True)
-        elif (place / "dataset_dict.json").is_file():
+        elif (path / "dataset_dict.json").is_file():
             rows = datasets.load_from_disk(name)[split]
-        elif (place / "state.json").is_file():
+        elif (path / "state.json").is_file():
             rows = datasets.load_from_disk(name)
         else:
-            path, _, configuration = (name, "", "") if place.is_dir() else name.partition(":")
-            rows = datasets.load_dataset(path, configuration or None, split=split, streaming=True)
+            builder, _, configuration = (name, "", "") if path.is_dir() else name.partition(":")
+            rows = datasets.load_dataset(builder, configuration or None, split=split, streaming=True)
     # Raised for a missing dataset, split or builder, and without a network.
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise DataError(f"The split {split!r} of the dataset {name!r} cannot be read: {error}") from error

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.align import Hard, Soft, softmax
-from regard.attention.attend import Attention, read
+from regard.attention.attend import Attention, attend_memory
 from regard.attention.memory import Attended, Memory
 from regard.decoders.protocol import Override, Unrolled, Weights
 from regard.decoders.recurrent import Cells, Look, Pieces, RecurrentDecoder, RecurrentState, unrolled
@@ -122,9 +122,9 @@ class ShowAttendTell(CaptionDecoder):
         """Compute the softmax of the logits of each step."""
         if self.attention is None or memory is None:
             raise TypeError("Show, Attend and Tell needs an attention and a memory.")
-        attended = read(queries, memory, self.attention.score, softmax, weights=True)
+        attended = attend_memory(queries, memory, self.attention.score, softmax, weights=True)
         if attended.weights is None:
-            raise TypeError("read(..., weights=True) returned no weights.")
+            raise TypeError("attend_memory(..., weights=True) returned no weights.")
         return attended.weights
 
 

@@ -77,7 +77,7 @@ class Look:
             context, _ = self.read(query)
             self.steps.append(Attended(context.unsqueeze(1), extras={"query": query.unsqueeze(1)}))
             return context
-        attended = self.attention.read(
+        attended = self.attention.attend(
             query.unsqueeze(1),
             self.memory,
             weights=self.weights,

@@ -156,8 +156,8 @@ class Annotations(nn.Module):
     ) -> None:
         super().__init__()
         rows, columns = grid
-        grid = torch.cartesian_prod(torch.linspace(-1, 1, rows), torch.linspace(-1, 1, columns))
-        self.register_buffer("positions", grid if coordinates else grid[:, :0], persistent=False)
+        positions = torch.cartesian_prod(torch.linspace(-1, 1, rows), torch.linspace(-1, 1, columns))
+        self.register_buffer("positions", positions if coordinates else positions[:, :0], persistent=False)
         features += self.positions.shape[1]
         self.layer = nn.Sequential(nn.Linear(features, dim), nn.ReLU()) if dim else nn.Identity()
         self.dim = dim or features

@@ -175,8 +175,8 @@ def _given(
 def _check_changes(folder: RunFolder, stored: Recipe, changed: Recipe, *, progress: bool) -> None:
     """Refuse fields that would make another run of it, and report the others."""
     # Files may have been moved; their checksums are compared when they have been read.
-    places = registry.entry(changed.system).experiment.file_fields
-    may_change: dict[str, Iterable[str]] = {"data": places, "model": (), "train": changed.train.changeable}
+    files = registry.entry(changed.system).experiment.file_fields
+    may_change: dict[str, Iterable[str]] = {"data": files, "model": (), "train": changed.train.changeable}
     refused: list[str] = []
     reported: list[str] = []
     for table, allowed in may_change.items():

@@ -27,17 +27,17 @@ class Divergence:
         """Take the loss of an update into account; on a GPU it is read only now and then."""
         self._streak = torch.where(loss.isfinite(), 0, self._streak + 1)
         if not loss.is_cuda or step % READ_STEPS == 0:
-            self._read()
+            self._check_streak()
 
     def check(self) -> None:
         """Raise the error if the last loss or a parameter is not finite; called before a checkpoint is written."""
-        self._read()
+        self._check_streak()
         # One number for all parameters, so that a GPU is waited for once.
         finite = torch.stack([part.detach().isfinite().all() for part in self.task.parameters()]).all()
         if not bool(finite):
             raise TrainingError(self._message("Parameters became NaN or infinite", self.task.step - 1))
 
-    def _read(self) -> None:
+    def _check_streak(self) -> None:
         streak = int(self._streak)
         if streak > self.tolerated:
             raise TrainingError(self._message("The loss became NaN or infinite", self.task.step - streak))

@@ -79,7 +79,7 @@ class TrainingBar:
         now = time.perf_counter()
         if now - self._read_at >= REFRESH_SECONDS:
             self._read_at = now
-            self._read()
+            self._take_metrics()
         self._progress.update(self._bar, completed=done, metrics=self._fitting())
 
     def validating(self) -> None:
@@ -96,10 +96,10 @@ class TrainingBar:
     def end(self) -> None:
         """Without a terminal, write a line for each epoch."""
         if self._shown and self._progress is None:
-            self._read()
+            self._take_metrics()
             self.console.print(f"{self._epoch}: {self._metrics()}", soft_wrap=True, highlight=False)
 
-    def _read(self) -> None:
+    def _take_metrics(self) -> None:
         known = self.task.metrics
         if "loss" in known:
             loss = float(known["loss"])

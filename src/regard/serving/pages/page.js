@@ -81,30 +81,30 @@ export class Page {
   }
 
   /**
-   * Ask a model, by default that of the state. What is under way, and a refusal, are shown in `place`, where a further
-   * question replaces this one. Resolves to the answer, or to undefined where there is none.
+   * Ask a model, by default that of the state. What is under way, and a refusal, are shown in `container`, where a
+   * further question replaces this one. Resolves to the answer, or to undefined where there is none.
    */
-  async ask(place, what, body, { retry = () => this.run(), path = this.path(what), message = "" } = {}) {
+  async ask(container, what, body, { retry = () => this.run(), path = this.path(what), message = "" } = {}) {
     const asked = { model: this.state.model, ...body };
     const model = this.all.find((each) => each.name === asked.model);
     // The first time, the model must be loaded.
     const text = message || `${model?.loaded === false ? "Loading" : "Asking"} ${asked.model} …`;
-    const answer = await busy(place, post(path, asked, { signal: this.turn(place) }), text, retry);
+    const answer = await busy(container, post(path, asked, { signal: this.turn(container) }), text, retry);
     if (answer && model) model.loaded = true;
     return answer;
   }
 
   /** Ask for results that come one by one, as `ask` does; `onResult` gets each, `onProgress` how many are there. */
-  async stream(place, what, body, { retry, message, ...listeners }) {
-    const asked = stream(this.path(what), body, { signal: this.turn(place), ...listeners });
-    return busy(place, asked, message, retry);
+  async stream(container, what, body, { retry, message, ...listeners }) {
+    const asked = stream(this.path(what), body, { signal: this.turn(container), ...listeners });
+    return busy(container, asked, message, retry);
   }
 
-  /** A signal for a question whose answer is shown in `place`: it ends the one before. */
-  turn(place) {
-    this.#asking.get(place)?.abort();
+  /** A signal for a question whose answer is shown in `container`: it ends the one before. */
+  turn(container) {
+    this.#asking.get(container)?.abort();
     const control = new AbortController();
-    this.#asking.set(place, control);
+    this.#asking.set(container, control);
     return AbortSignal.any([this.signal, control.signal]);
   }
 

@@ -62,14 +62,14 @@ class Photographs:
     @classmethod
     def open(cls, model: Captioner, test_set: CaptionTest) -> "Photographs":
         """Find the images of a test set that are captioned."""
-        place = Path(test_set.images)
-        store = FeatureStore.open(place) if (place / META).is_file() else None
+        folder = Path(test_set.images)
+        store = FeatureStore.open(folder) if (folder / META).is_file() else None
         if store is not None and store.encoder != (expected := model.config.describe_features()):
             raise OptionError(f"{store.folder} has the features of {store.encoder!r}; the model takes {expected!r}.")
-        images = Images(place) if store is None else None
+        images = Images(folder) if store is None else None
         captioned = to_score(read_captions(test_set.captions), store or images or (), split=test_set.split)
         if not captioned:
-            raise DataError(f"{place} has no images of {test_set.captions} to score on.")
+            raise DataError(f"{folder} has no images of {test_set.captions} to score on.")
         return cls(model, captioned, images, store)
 
     def batches(self, captioned: Sequence[ImageCaptions] | None = None) -> Iterator[Tensor]:

@@ -115,15 +115,15 @@ export default class CaptionPage extends ImagePage {
   }
 
   /** The caption of a model; where it has hard attention and the page a seed, with cells that are drawn. */
-  async #look(place, model, retry) {
+  async #look(container, model, retry) {
     const { seed } = this.state;
     const wasHard = this.hard.has(model);
     const body = { ...this.body, model, ...(seed && wasHard ? { seed } : {}) };
-    const answer = await this.ask(place, "inspect", body, { retry });
+    const answer = await this.ask(container, "inspect", body, { retry });
     // Only an answer tells that attention is hard.
     if (!answer || !isHard(answer.caption)) return answer;
     this.hard.add(model);
-    return seed && !wasHard ? this.#look(place, model, retry) : answer;
+    return seed && !wasHard ? this.#look(container, model, retry) : answer;
   }
 
   /** A caption with its view and what to know about it; `isOwn` where it is not that of the image. */

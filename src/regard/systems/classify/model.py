@@ -14,7 +14,7 @@ from regard.data.tokenizer import PAD, UNKNOWN, Tokenizer
 from regard.errors import DataError, OptionError, counted
 from regard.systems.classify.config import ClassificationArguments, ClassificationConfig, ClassificationOptions
 from regard.systems.classify.data import DocumentBatch, cut_points
-from regard.systems.classify.networks import build_encoder, build_pooling, read_packed
+from regard.systems.classify.networks import build_encoder, build_pooling, run_packed
 from regard.systems.folder import Labels
 from regard.systems.system import Result, System
 from regard.trace import Axis, Map, Series, Trace
@@ -131,12 +131,12 @@ class DocumentClassifier(System[str | Document, Classification, ClassificationOp
             vectors = self.embedding(self._with_hidden_words(batch.words))
         over_words = None if word_weights is None else word_weights[by_sentence.indices]
         over_sentences = None if sentence_weights is None else sentence_weights[by_document.indices]
-        states = read_packed(self.word_network, self.dropout(vectors), by_sentence)
+        states = run_packed(self.word_network, self.dropout(vectors), by_sentence)
         sentences, words = self.word_pooling(states, by_sentence, override=over_words)
         if batch.shared is not None:
             sentences = sentences[batch.shared]
         packed = self.dropout(sentences).index_select(0, by_document.indices)
-        states = read_packed(self.sentence_network, packed, by_document)
+        states = run_packed(self.sentence_network, packed, by_document)
         values = None if self.config.read == "states" else packed
         documents, shares = self.sentence_pooling(states, by_document, values=values, override=over_sentences)
         logits = self.output(self.dropout(documents))

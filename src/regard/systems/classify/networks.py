@@ -106,7 +106,7 @@ def build_encoder(config: ClassificationConfig, input_dim: int) -> tuple[nn.Modu
     return built, int(built.dim)
 
 
-def read_packed(network: nn.Module, inputs: Float[Tensor, "n e"], packing: Packing) -> States:
+def run_packed(network: nn.Module, inputs: Float[Tensor, "n e"], packing: Packing) -> States:
     """The states of packed sequences, in packed order; a custom network reads them padded."""
     if isinstance(network, nn.GRU):
         states: Tensor = network(PackedSequence(inputs, packing.rows))[0].data

@@ -43,7 +43,7 @@ def glimpse_at(
     for number, location in locations.items():
         if not 0 <= number < count:
             raise OptionError(f"A glimpse to force has a number from 0 to {count - 1}; got {number}.")
-        if not all(0 <= part <= 1 for part in place):
+        if not all(0 <= part <= 1 for part in location):
             raise OptionError(
                 f"A location is (x, y), each a fraction of the image from 0 to 1; got {tuple(location)} for glimpse "
                 f"{number}."

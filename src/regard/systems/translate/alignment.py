@@ -161,7 +161,7 @@ def align_pairs(
         links = [
             links_from_weights(mean, "both", threshold=threshold)
             if symmetrize == "mutual"
-            else _joined(one, other, symmetrize, threshold)
+            else _symmetrized(one, other, symmetrize, threshold)
             for one, other, mean in zip(maps, backward, joint, strict=True)
         ]
     return [
@@ -196,7 +196,7 @@ def link_words(
     return [set(pair.links) for pair in align_pairs(model, pairs, reverse, **options)]
 
 
-def _joined(forward: WordMap, backward: WordMap, how: str, threshold: float) -> set[Link]:
+def _symmetrized(forward: WordMap, backward: WordMap, how: str, threshold: float) -> set[Link]:
     """Combine the links of the maps of both directions, both (target, source)."""
     turned = links_from_weights(backward.T, threshold=threshold)
     links = {(source, target) for target, source in turned}

@@ -126,8 +126,8 @@ def train_tokenizers(data: TranslationData, splits: TranslationSplits) -> tuple[
 def _stream(data: TranslationData) -> PairStream:
     links, stamp = None, []
     if data.alignments:
-        place = _file(data, data.alignments)
-        links, stamp = (lambda: read_links(place)), [file_stamp(place)]
+        path = _file(data, data.alignments)
+        links, stamp = (lambda: read_links(path)), [file_stamp(path)]
     if data.pairs:
         path = _file(data, data.pairs)
         return PairStream(lambda: read_tsv(path, data.columns), [file_stamp(path), data.columns, *stamp], links=links)
@@ -161,10 +161,10 @@ def _file(data: TranslationData, name: str) -> Path:
 
 
 def _dataset(data: TranslationData, split: str) -> PairStream:
-    place = Path(data.folder) / data.dataset
-    name = str(place) if place.exists() else data.dataset
+    path = Path(data.folder) / data.dataset
+    name = str(path) if path.exists() else data.dataset
     # A name on the hub may change its contents, and a folder holds many files: neither has a stamp.
-    identity = [file_stamp(place), data.dataset_columns, split] if place.is_file() else None
+    identity = [file_stamp(path), data.dataset_columns, split] if path.is_file() else None
     return PairStream(lambda: read_dataset(name, *data.dataset_columns, split=split), identity)
 
 

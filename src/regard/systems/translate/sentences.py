@@ -48,7 +48,7 @@ class Sentence:
 def split(text: str, tokenizer: Tokenizer, *, by_sentence: bool) -> list[Sentence]:
     """The sentences of a text; none where it has no letters."""
     if not by_sentence:
-        given = _read(text, tokenizer)
+        given = _normalised(text, tokenizer)
         return [Sentence(given)] if given else []
     found: list[Sentence] = []
     before = ""
@@ -60,7 +60,7 @@ def split(text: str, tokenizer: Tokenizer, *, by_sentence: bool) -> list[Sentenc
             if any(map(str.isalpha, part)):
                 capitals = is_in_capitals(part)
                 given = part.lower() if capitals else _without_rare_capital(part, tokenizer)
-                found.append(Sentence(_read(given, tokenizer), before, in_capitals=capitals))
+                found.append(Sentence(_normalised(given, tokenizer), before, in_capitals=capitals))
                 before = ""
             else:
                 before += part
@@ -70,7 +70,7 @@ def split(text: str, tokenizer: Tokenizer, *, by_sentence: bool) -> list[Sentenc
     return [*found[:-1], replace(found[-1], after=before.rstrip())] if found else []
 
 
-def _read(text: str, tokenizer: Tokenizer) -> str:
+def _normalised(text: str, tokenizer: Tokenizer) -> str:
     """A text in NFC with single spaces, with plain signs for those that have no piece."""
     given = " ".join(unicodedata.normalize("NFC", text).split())
     return "".join(_spelled(each, tokenizer) for each in given)

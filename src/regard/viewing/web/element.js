@@ -7,8 +7,8 @@
 //   detail(position)                nodes with the numbers of a position
 //   table()                         the numbers: {caption, columns, rows}
 //   controls()                      nodes for the bar and for the menu of options: {main, more}
-// and, where it needs them, legend(), exported(), initialPosition() and hint. A position is {row, column}: column is null
-// for a whole row, row is -1 for a whole column.
+// and, where it needs them, legend(), exported(), initialPosition() and hint. A position is {row, column}: column is
+// null for a whole row, row is -1 for a whole column.
 
 import { themeAround, THEMES, watchTheme } from "./colours.js";
 import { choice, flag, menu } from "./controls.js";
