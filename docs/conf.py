@@ -21,10 +21,17 @@ include_patterns = [
 ]
 exclude_patterns = [".*", "**/.*", "build", "dist", "tests"]
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "mathml"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "mathml", "companions"]
 myst_enable_extensions = ["dollarmath", "amsmath", "attrs_inline", "deflist"]
 myst_heading_anchors = 4
 nb_execution_mode = "cache"
+nb_execution_cache_path = str(HERE.parent / "build" / "notebooks")
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
 html_theme = "furo"
 html_math_renderer = "mathml"
 html_title = "regard"
+html_static_path = ["site/static"]
+html_css_files = ["site.css"]
+html_js_files = [("slides.js", {"defer": "defer"})]

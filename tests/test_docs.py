@@ -21,6 +21,8 @@ from regard.viewing.view import OWN_VIEWS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LECTURES = sorted((ROOT / "docs/lectures").glob("*.md"))
+"""Pages whose cells run in test_lectures.py."""
 CARDS = sorted((ROOT / "src/regard/pretrained").glob("*/MODEL_CARD.md"))
 NOTES = sorted((ROOT / "benchmarks/notes").glob("*.md"))
 TEXTS = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *CARDS, *NOTES]
@@ -39,7 +41,7 @@ class Block(typing.NamedTuple):
 def blocks_of(page: Path) -> list[Block]:
     found, opened, lines = [], None, page.read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, 1):
-        fence = re.match(r"```(\w*)(?: file=(\S+))?", line)
+        fence = re.match(r"```(?:\{[\w-]+\} ?)?(\w*)(?: file=(\S+))?", line)
         if fence and opened is None:
             opened = fence[1], fence[2] or "", number
         elif fence:
@@ -58,7 +60,9 @@ def name_of(path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(map(is_run, blocks_of(page)))], ids=lambda page: page.name
+    "page",
+    [page for page in PAGES if page not in LECTURES and any(map(is_run, blocks_of(page)))],
+    ids=lambda page: page.name,
 )
 def test_the_page_runs(page, as_a_user, tmp_path, monkeypatch):
     """From top to bottom, in an empty folder; blocks that show a file are written to it first."""
@@ -88,7 +92,8 @@ def test_a_sweep_runs_where_its_library_is_installed(script, library, tmp_path):
 
 def test_every_page_for_users_shows_python_that_runs():
     lists = [page for page in PAGES if "```{toctree}" in page.read_text(encoding="utf-8")]
-    assert [page.name for page in PAGES if page not in lists and not any(map(is_run, blocks_of(page)))] == []
+    others = [page for page in PAGES if page not in [*lists, *LECTURES]]
+    assert [page.name for page in others if not any(map(is_run, blocks_of(page)))] == []
 
 
 def test_the_readme_loads_a_model_and_attends_in_five_lines_each():

@@ -11,7 +11,8 @@ ROOT = Path(regard.__file__).parent
 ORDER = [
     "errors", "files", "config", "extras", "parts", "trace", "kernels", "attention", "layers", "encoders", "decoders",
     "search",
-    "metrics", "data", "worlds", "viewing", "training", "jobs", "systems", "serving", "bench", "demo", "cli",
+    "metrics", "data", "worlds", "viewing", "training", "jobs", "systems", "serving", "bench", "demo",
+    "lessons", "cli",
     "__main__",
 ]  # fmt: skip
 COMMANDS = "extra_commands.py"

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -14,7 +15,8 @@ def site(tmp_path_factory):
     """The site, whose notebooks are not executed: their cells run in test_docs.py."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going"]
-    command += ["-c", "docs", "-D", "nb_execution_mode=off", "-d", str(folder / "doctrees"), ".", str(folder / "html")]
+    command += ["-c", "docs", "-D", "nb_execution_mode=off", "-D", "suppress_warnings=myst-nb.lexer"]
+    command += ["-d", str(folder / "doctrees"), ".", str(folder / "html")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder / "html"
@@ -31,3 +33,14 @@ def test_the_site_loads_nothing_from_a_network(site):
         text = page.read_text(encoding="utf-8")
         for loaded in ('src="http', 'src="//', 'rel="stylesheet" href="http', "@import url(http"):
             assert loaded not in text, f"{page.relative_to(site)}: {loaded}"
+
+
+def test_a_companion_is_also_a_notebook_with_its_pictures(site):
+    for page in (ROOT / "docs/lectures").glob("*.md"):
+        if "file_format: mystnb" in page.read_text(encoding="utf-8"):
+            notebook = nbformat.read(site / f"docs/lectures/{page.stem}.ipynb", as_version=4)
+            nbformat.validate(notebook)
+            sources = "".join(cell.source for cell in notebook.cells)
+            assert "](../images" not in sources
+            assert ".md)" not in sources
+            assert any("attachments" in cell for cell in notebook.cells)
