@@ -28,6 +28,7 @@ REVIEW = (
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 PAGES = {
     "home": "/",
+    "attention": "/attention",
     "translate": "/translate?text=The+man+in+the+red+jacket+is+reading+an+old+book.&at=6",
     "caption": "/caption?box=[0.01,0.36,0.26,0.68]",
     "classify": "/classify?removed=[30,31]",
@@ -61,7 +62,9 @@ def shot(page: Any, width: int, scheme: str, address: str) -> Image.Image:
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.set_viewport_size({"width": width, "height": 300 if address.startswith("file:") else 900})
     page.goto(address)
-    page.locator(".picture svg, .picture canvas, .card, main canvas").first.wait_for(state="attached", timeout=60_000)
+    page.locator(".picture svg, .picture canvas, .card, .step, main canvas").first.wait_for(
+        state="attached", timeout=60_000
+    )
     page.wait_for_load_state("networkidle")
     page.wait_for_function("() => !document.querySelector('.status')", timeout=60_000)
     page.wait_for_timeout(800)

@@ -11,6 +11,7 @@ REVIEW = urlencode({"text": "I loved this film. The music was awful. A wonderful
 SENTENCE = urlencode({"text": "The dog is running over the bridge.", "word": 3})
 PAGES = {
     "/": [".card"],
+    "/attention?heads=2": [".step .sum"],
     "/caption?example=scene-1&box=[0.05,0.3,0.3,0.7]": [".edits", ".trust .verdict"],
     f"/classify?{REVIEW}": [".measure"],
     f"/read?model=reader-en&{SENTENCE}": [".measure", ".expected li"],

@@ -24,6 +24,20 @@ def test_the_home_page_lists_every_model_with_what_it_is_and_how_good(visit, wor
         assert model["scale"] in card.text_content(), "a number has a scale"
 
 
+def test_the_home_page_says_where_to_start_and_shows_what_attention_is(visit):
+    page = visit("/")
+    page.locator(".start attention-matrix .picture svg").first.wait_for()
+    assert "européen" in page.locator(".start svg").first.text_content()
+    links = page.locator(".start li a")
+    assert links.all_text_contents()[0] == "One step of attention"
+    for place in range(links.count()):
+        links.nth(place).click()
+        page.locator("main h1").filter(has_not_text="Look inside").wait_for()
+        assert page.get_by_role("heading", name="There is no such page").count() == 0
+        page.go_back()
+        page.get_by_role("heading", name="Start here").wait_for()
+
+
 def test_a_page_loads_few_files_and_none_twice(visit):
     for path, part in (("/", ".card"), ("/translate", ".empty"), ("/classify", ".word")):
         page = visit(path)
@@ -100,8 +114,7 @@ def test_the_keyboard_reaches_the_content_at_once(visit):
     assert page.locator(":focus").text_content() == "Skip to the content"
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
-    assert page.locator(":focus").text_content() == "Translate", "the first card"
-    assert page.locator(":focus").evaluate("(node) => node.closest('.card') !== null")
+    assert page.locator(":focus").text_content() == "One step of attention", "where to start"
     assert "#" not in page.url
 
 

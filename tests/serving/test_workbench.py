@@ -20,7 +20,7 @@ TOKEN = "a-token"  # noqa: S105
 
 def test_every_page_answers_with_the_same_shell(client):
     shell = FOLDER.joinpath("index.html").read_text(encoding="utf-8")
-    for name in ("", *SYSTEMS):
+    for name in ("", "attention", *SYSTEMS):
         answer = client.get(f"/{name}")
         assert answer.headers["content-type"] == "text/html; charset=utf-8"
         assert answer.headers["cache-control"] == "no-cache", "a new version is seen at once"

@@ -19,6 +19,9 @@ FOLDERS = {"/pages": "regard.serving:pages", "/web": "regard.viewing:web"}
 OF_SYSTEMS = "/systems"
 """Where the pages of systems are, each below the name of its system."""
 
+ATTENTION = "/attention"
+"""The page that shows one step of attention in numbers. It belongs to no system: the browser computes it."""
+
 
 class SystemEntry(BaseModel):
     """A system with a page in the workbench."""
@@ -57,7 +60,7 @@ def add_workbench(app: FastAPI) -> frozenset[str]:
         )
         for each, page in pages.items()
     ]
-    paths = frozenset(("/", *(f"/{each.name}" for each in listed)))
+    paths = frozenset(("/", ATTENTION, *(f"/{each.name}" for each in listed)))
 
     @app.get("/v1/systems", tags=["server"])
     async def systems() -> SystemList:

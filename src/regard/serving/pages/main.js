@@ -1,4 +1,4 @@
-// The workbench: a header, and the page that the path names: that of a system, or the home page.
+// The workbench: a header, and the page that the path names: that of a system, the page Attention, or the home page.
 
 import "/web/index.js";
 import { fill, html } from "/web/dom.js";
@@ -7,6 +7,8 @@ import { showHome } from "/pages/home.js";
 import { button, errorBox, field } from "/pages/parts.js";
 
 const THEME = "regard-theme";
+/** The page that belongs to no system: it computes in the browser, and asks no model. */
+const ATTENTION = { name: "attention", label: "Attention" };
 const main = html("main", { id: "main", tabIndex: -1 });
 const tokenBox = html("div.token", { hidden: true });
 const navigation = html("nav", { "aria-label": "Pages" });
@@ -77,7 +79,8 @@ function askForToken() {
 async function ask() {
   const [{ systems }, { models }] = await Promise.all([get("/v1/systems"), get("/v1/models")]);
   const labelled = systems.map((system) => ({ ...system, label: labelOf(system.name) }));
-  fill(navigation, labelled.map(({ name, label }) => html("a", { href: `/${name}`, "data-page": name }, label)));
+  const pages = [ATTENTION, ...labelled];
+  fill(navigation, pages.map(({ name, label }) => html("a", { href: `/${name}`, "data-page": name }, label)));
   return { systems: labelled, models };
 }
 
@@ -98,6 +101,11 @@ async function route() {
     if (name === "home") {
       document.title = "regard";
       return showHome(root, { systems, all, signal });
+    }
+    if (name === ATTENTION.name) {
+      document.title = `${ATTENTION.label} · regard`;
+      const { showAttention } = await import("/pages/attention.js");
+      return void (signal.aborted || showAttention(root));
     }
     if (!system) {
       document.title = "No such page · regard";
@@ -141,7 +149,8 @@ function onClick(event) {
   const link = event.target.closest?.("a[href]");
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
   const { origin, pathname, search, hash } = new URL(link.href);
-  const isPage = pathname === "/" || known?.systems.some(({ name }) => pathname === `/${name}`);
+  const pages = [ATTENTION, ...(known?.systems ?? [])];
+  const isPage = pathname === "/" || pages.some(({ name }) => pathname === `/${name}`);
   if (origin !== location.origin || !isPage || hash || link.download) return;
   event.preventDefault();
   navigate(pathname + search);
