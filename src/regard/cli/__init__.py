@@ -26,6 +26,7 @@ OWN = {
     "demo": "regard.cli.view:demo",
     "train": "regard.cli.train:train",
     "evaluate": "regard.cli.evaluate:evaluate",
+    "export": "regard.cli.export:export",
     "view": "regard.cli.view:view",
     "models": "regard.cli.listings:models",
     "recipes": "regard.cli.listings:recipes",

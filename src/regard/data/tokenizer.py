@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, Literal, SupportsIndex, TypeAlias
 
 import tokenizers
-from tokenizers import models, pre_tokenizers, trainers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from regard.data.merge_dropout import MergeDropout
 from regard.data.text import well_formed
@@ -247,6 +247,23 @@ class Tokenizer:
                 f"{path} is not a tokenizer that this version of regard can read: {error!s:.300}"
             ) from error
 
+    def as_library_json(self) -> str:
+        """The tokenizer as a tokenizer.json of the library tokenizers, which also prepares the text as `encode` does.
+
+        `load` reads it too. With the library's special tokens, the end follows the text, as encoders are given it.
+        """
+        engine = tokenizers.Tokenizer.from_str(self._engine.to_str())
+        # Again and again it changes nothing, so that a line may be normalised before.
+        lower = [normalizers.Lowercase()] if self.lowercase else []
+        spaces = normalizers.Replace(tokenizers.Regex(r"\s+"), " ")
+        engine.normalizer = normalizers.Sequence(
+            [*lower, spaces, normalizers.Strip(), normalizers.Prepend(" "), normalizers.NFC()]
+        )
+        engine.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[(SPECIALS[END], END)])
+        spelled = [decoders.ByteFallback()] if self.byte_fallback else []
+        engine.decoder = decoders.Sequence([*spelled, decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+        return engine.to_str()
+
     def __reduce__(self) -> tuple[Callable[[str], "Tokenizer"], tuple[str]]:
         return Tokenizer._from_json, (self._to_json(),)
 
@@ -256,7 +273,7 @@ class Tokenizer:
 
     @classmethod
     def _from_json(cls, text: str) -> "Tokenizer":
-        fields = json.loads(text)
+        fields = _own_form(json.loads(text))
         version = fields.get("regard_tokenizer") if isinstance(fields, dict) else None
         if version != FORMAT:
             raise DataError(f"its format is {version}, not {FORMAT}.")
@@ -346,6 +363,19 @@ class Tokenizer:
         texts = dict(enumerate(self._pieces)) | dict.fromkeys((PAD, START, END), "")
         texts[UNKNOWN] = UNKNOWN_MARK if self.kind == "bpe" else f" {UNKNOWN_MARK}"
         return texts | ({INNER_UNKNOWN: UNKNOWN_MARK} if self.kind == "word" else {})
+
+
+def _own_form(fields: Any) -> Any:
+    """What `Tokenizer.save` would have written for a tokenizer.json of `as_library_json`; anything else unchanged."""
+    if not isinstance(fields, dict) or "model" not in fields:
+        return fields
+    steps = (fields.get("normalizer") or {}).get("normalizers", ())
+    engine = fields | dict.fromkeys(("normalizer", "post_processor", "decoder"))
+    return {
+        "regard_tokenizer": FORMAT,
+        "lowercase": any(step.get("type") == "Lowercase" for step in steps),
+        "engine": engine,
+    }
 
 
 def units_of(text: str) -> list[str]:

@@ -12,6 +12,7 @@ imported when they are asked for:
     evaluation.py      evaluate(model, test_set, name=)                   required
                        compare(reports): where models are compared in a way of their own
     extra_commands.py  the functions of further commands, as declared
+    export.py          export(model, folder, precision) -> Exported: ONNX graphs
     faithfulness.py    evidence(model, input, options, result)
     inspection.py      functions marked with @endpoint: routes of the server
     examples.py        examples(): inputs to try
@@ -37,6 +38,7 @@ from regard.systems.config import Arguments
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from regard.systems.export import Exported
     from regard.systems.report import Report
     from regard.systems.system import System
     from regard.training.experiment import Experiment
@@ -185,6 +187,11 @@ class Entry:
     def examples(self) -> "Callable[[], Sequence[Any]] | None":
         """The function () -> inputs to try, each a dataclass; None where there are none."""
         return self._function("examples", "examples")
+
+    @property
+    def export(self) -> "Callable[..., Exported] | None":
+        """The function (model, folder, precision) -> Exported that writes its ONNX graphs; None where it has none."""
+        return self._function("export", "export")
 
     @property
     def evidence(self) -> "Callable[..., Any] | None":

@@ -1,0 +1,1 @@
+"""ONNX graphs of regard's parts: attention, encoders and decoders, written for one call per decoding step."""
