@@ -4,6 +4,7 @@ import json
 from urllib.parse import urlencode
 
 import pytest
+from browser.showing import answer_of
 
 TEXT = "I loved this film. The music was awful. A wonderful story."
 ADDRESS = "/classify?" + urlencode({"text": TEXT})
@@ -46,6 +47,15 @@ def test_a_click_removes_a_word_or_a_sentence_and_the_probability_moves(visit, w
     page.get_by_text("nothing removed").wait_for()
     assert shown(page) == pytest.approx(whole["after"])
     assert "removed" not in page.url
+
+
+def test_trust_is_measured_again_for_what_is_left(visit, workbench):
+    page = visit(ADDRESS)
+    page.locator(".trust .measure").first.wait_for()
+    sentence = page.get_by_role("button", name="Sentence 3", exact=False)
+    found = answer_of(page, "/v1/faithfulness", sentence.click)
+    asked = {"verb": "classify", "input": "I loved this film. The music was awful."}
+    assert page.request.post(f"{workbench}/v1/faithfulness", data=asked).json() == found
 
 
 def test_clicks_that_are_quicker_than_the_server_all_count(visit):

@@ -39,7 +39,7 @@ def test_the_home_page_says_where_to_start_and_shows_what_attention_is(visit):
 
 
 def test_a_page_loads_few_files_and_none_twice(visit):
-    for path, part in (("/", ".card"), ("/translate", ".empty"), ("/classify", ".word")):
+    for path, part in (("/", ".card"), ("/translate", ".words"), ("/classify", ".word")):
         page = visit(path)
         page.locator(part).first.wait_for()
         names = page.evaluate("() => performance.getEntriesByType('resource').map((each) => each.name)")

@@ -4,7 +4,7 @@ import json
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
-from browser.showing import saved_trace, settle
+from browser.showing import answer_of, saved_trace, settle
 
 TEXT = "He is happy."
 PAGE = f"/translate?text={quote(TEXT)}"
@@ -38,9 +38,11 @@ def wait_for_change(page):
 
 def test_a_sentence_is_translated_with_the_likeliest_words(visit, api):
     page = visit("/translate")
+    page.locator(".words", has_text="accord").wait_for()
+    assert page.get_by_label("Sentence").input_value().startswith("The agreement on"), "it opens with an example"
     page.get_by_label("Sentence").fill("He is happy. She sleeps.")
     page.get_by_label("Sentence").press("Enter")
-    page.locator(".words").wait_for()
+    page.get_by_label("Sentence 1 of 2").wait_for()
     before = api(input="He is happy. She sleeps.")["before"]
     shown = ["(end)" if each["text"] == "</s>" else each["text"] for each in before["words"]]
     assert words(page) == shown
@@ -109,6 +111,18 @@ def test_attention_is_moved_with_the_keyboard_and_all_of_it_with_a_click(visit, 
     assert "moved by you" in page.locator(".moving h3").text_content()
 
 
+def test_trust_is_measured_again_for_words_of_the_user_and_not_for_attention_that_is_not_the_models(visit, workbench):
+    page = visit(f"{PAGE}&at=2")
+    page.locator(".trust .measure").first.wait_for()
+    found = answer_of(page, "/v1/faithfulness", lambda: page.locator(".candidate").nth(1).click())
+    started = " ".join(words(page)[:3])
+    asked = {"verb": "translate", "input": TEXT, "options": {"beam": 5, "prefix": started}}
+    assert page.request.post(f"{workbench}/v1/faithfulness", data=asked).json()["ablation"] == found["ablation"]
+    with page.expect_request(lambda request: request.url.endswith("/v1/faithfulness")):
+        page.get_by_role("button", name="is", exact=True).click()
+    page.locator(".trust", has_text="Measured without your change").wait_for()
+
+
 def test_how_attention_is_shown_outlasts_a_change_and_a_reload(visit):
     page = visit(f"{PAGE}&at=2")
     page.get_by_role("tab", name="Lines").click()
@@ -165,6 +179,9 @@ def test_the_search_is_a_tree_with_attention_for_each_branch(visit, api):
 
 def test_heads_of_a_transformer_are_removed(visit, api):
     page = visit("/translate?model=small-transformer&text=a+dog&tab=heads&beam=1")
+    heads = page.locator(".head")
+    heads.first.wait_for()
+    assert heads.count() == page.locator(".head canvas").count() == 12, "each is seen before it is removed"
     page.get_by_role("button", name="cross 2.1").click()
     wait_for_change(page)
     body = {"model": "small-transformer", "input": "a dog", "search": {"beam": 1}}
@@ -235,6 +252,7 @@ def test_a_late_answer_does_not_replace_a_newer_one(visit):
 
 def test_the_answer_to_a_sentence_that_was_emptied_is_not_shown(visit):
     page = visit("/translate")
+    page.locator(".words").wait_for()
     held = []
     page.route(f"**{ROUTE}/inspect", lambda route: held.append(route))
     page.get_by_label("Sentence").fill(TEXT)

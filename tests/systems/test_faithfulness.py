@@ -102,12 +102,14 @@ def test_every_family_with_attention_has_evidence():
         (3.0, -0.5, "far more than"),
         (1.1, 1.0, "somewhat"),
         (0.9, 1.0, "Do not take"),
+        (0.09, 0.0, "only 0.09 of the probability"),
+        (0.2, 0.19, "Little depends"),
         (0.01, 0.02, "hardly changes this output"),
         (-0.9, 0.02, "Do not take"),
     ],
 )
 def test_the_sentence_follows_from_the_numbers(attended, random, says):
-    assert says in _sentence(Ablation(attended, random, "", ""))
+    assert says in _sentence(Ablation(attended, random, "probability", ""))
     assert "could not be measured" in _sentence(None)
 
 

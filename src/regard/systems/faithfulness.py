@@ -15,6 +15,9 @@ from regard.viewing.view import MEASURED
 
 SMALL_DROP = 0.05
 """Drops of log-probability below this count as none."""
+WEAK_DROP = 0.25
+"""Below this, little depends on the attended part, however it compares with others: without it, an output keeps more
+than three quarters of its probability."""
 CLEAR_RATIO = 1.5
 """Attention matters clearly where erasing the attended parts costs this many times as much as erasing random ones."""
 
@@ -118,6 +121,11 @@ def _sentence(ablation: Ablation | None) -> str:
     attended, random = ablation.attended, ablation.random
     if max(abs(attended), abs(random)) < SMALL_DROP:
         return "Erasing what the attention points at hardly changes this output, and neither does a random part."
+    if random < attended < WEAK_DROP:
+        return (
+            "Little depends on what the attention points at: erasing it costs more than a random part, but only "
+            f"{attended:.2f} of the {ablation.unit}."
+        )
     if attended >= CLEAR_RATIO * max(random, SMALL_DROP):
         times = attended / random if random > SMALL_DROP else np.inf
         than = f"{times:.1f} times as much as" if times < 100 else "far more than"

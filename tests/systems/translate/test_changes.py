@@ -77,9 +77,11 @@ def test_parameters_are_shared_with_the_model(transformer):
     assert sum(isinstance(each, MultiHead) for each in model.modules()) == 6
 
 
-def test_the_heads_are_named_as_in_a_trace(transformer):
-    maps = inspect(transformer, TEXT, search=Search(max_length=3), words=0).trace.maps
-    assert head_names(transformer) == [each.name for each in maps[1:]]
+@pytest.mark.parametrize("decoder_layers", [0, 1])
+def test_the_heads_are_named_as_in_a_trace(decoder_layers):
+    model = small_translator(**TRANSFORMER, decoder_layers=decoder_layers)
+    maps = inspect(model, TEXT, search=Search(max_length=3), words=0).trace.maps
+    assert head_names(model) == [each.name for each in maps[1:]]
     assert head_names(small_translator()) == []
 
 

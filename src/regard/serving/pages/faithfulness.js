@@ -4,13 +4,17 @@ import { fill, html } from "/web/dom.js";
 import { fixed } from "/web/colours.js";
 import { track } from "/pages/parts.js";
 
-/** Show what was measured in `root`, an empty node of the page; without an answer, that it is being measured. */
-export function faithfulness(root, answer = null) {
+/**
+ * Show what was measured in `root`, an empty node of the page, with a note about it; without an answer, that it is
+ * being measured.
+ */
+export function faithfulness(root, answer = null, note = "") {
   root.className = "section trust";
   fill(root, html("h2", "How far to trust this attention"));
   if (!answer) return;
   const measures = [focus(answer), movement(answer), drop(answer), correctness(answer)];
   root.append(html("p.verdict", answer.sentence));
+  if (note) root.append(html("p.quiet", note));
   if (answer.ablation || answer.entropy !== null) root.append(html("div.measures", measures.filter(Boolean)));
 }
 

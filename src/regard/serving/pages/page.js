@@ -108,14 +108,14 @@ export class Page {
     return AbortSignal.any([this.signal, control.signal]);
   }
 
-  /** Measure how far to trust the attention of the model for an input, and show it. */
-  async measure(input, options = {}) {
+  /** Measure how far to trust the attention of the model for an input, and show it, with a note where there is one. */
+  async measure(input, options = {}, note = "") {
     faithfulness(this.trust);
     const body = { verb: this.name, input, options };
     const message = "Measuring: the model answers again without some of its input …";
-    const retry = () => this.measure(input, options);
+    const retry = () => this.measure(input, options, note);
     const answer = await this.ask(this.trust, "", body, { path: "/v1/faithfulness", message, retry });
-    if (answer) faithfulness(this.trust, answer);
+    if (answer) faithfulness(this.trust, answer, note);
   }
 
   /** Show no measurement, and end one that is under way. */
@@ -181,16 +181,22 @@ export class TextPage extends Page {
     return this.run();
   }
 
+  /** The examples for the model; all, where it has none of its own. */
+  get suiting() {
+    const { model } = this.state;
+    // The name of a translator begins with the language that it reads.
+    const suits = (each) => (each.model ? each.model === model : !each.language || model.startsWith(each.language));
+    const suiting = this.examples.filter(suits);
+    return suiting.length ? suiting : this.examples;
+  }
+
   async run() {
-    const { text, model } = this.state;
+    const { text } = this.state;
     const pick = (example) => {
       this.input.value = example.text;
       this.submit();
     };
-    // The name of a translator begins with the language that it reads.
-    const suits = (each) => (each.model ? each.model === model : !each.language || model.startsWith(each.language));
-    const suiting = this.examples.filter(suits);
-    fill(this.samples, exampleButtons(suiting.length ? suiting : this.examples, pick));
+    fill(this.samples, exampleButtons(this.suiting, pick));
     this.set({ ...this.state });
     if (text.trim()) return this.show();
     this.turn(this.status);

@@ -2,6 +2,7 @@
 
 import { fill } from "/web/dom.js";
 import { TextPage } from "/pages/page.js";
+import { debounced } from "/pages/parts.js";
 import { TextPanel } from "/systems/classify/words.js";
 
 export default class ClassifyPage extends TextPage {
@@ -22,16 +23,16 @@ export default class ClassifyPage extends TextPage {
 
   async show() {
     this.panel = null;
-    const { text, removed } = this.state;
-    if (await this.remove(removed)) this.measure(text);
+    this.later = debounced((left) => this.measure(left), 600);
+    await this.remove(this.state.removed);
   }
 
-  /** Classify again without some words; resolves to whether there was an answer. */
+  /** Classify again without some words. */
   async remove(removed) {
     this.set({ removed });
     const retry = () => this.remove(removed);
     const answer = await this.ask(this.result, "without", { input: this.state.text, removed }, { retry });
-    if (!answer) return false;
+    if (!answer) return;
     if (!this.panel) {
       // Until another text is classified, the old one still stands there, but nothing of it can be removed.
       const panel = new TextPanel((indices) => this.panel === panel && this.remove(indices));
@@ -39,6 +40,11 @@ export default class ClassifyPage extends TextPage {
       fill(this.result, panel.node);
     }
     this.panel.show(answer);
-    return true;
+    // What is left is measured, once the clicks pause.
+    const gone = new Set(removed);
+    const left = answer.words.filter((_, index) => !gone.has(index)).join(" ");
+    if (!removed.length) this.measure(this.state.text);
+    else if (left) this.later(left);
+    else this.forget();
   }
 }

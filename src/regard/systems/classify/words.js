@@ -34,7 +34,9 @@ export class TextPanel {
       html("p.quiet", how),
       html(
         "p.quiet",
-        "Bars: weight of a sentence, then how many points the probability moves without it. Shades: weight of a word.",
+        "Bars: weight of a sentence. The number after a bar is how many points the probability of the class moves " +
+          "without the sentence: − it spoke for the class, + against it. Shades: weight of a word. A weight has no " +
+          "sign: it says how much was read, not which class it speaks for.",
       ),
       this.#text,
       this.#files,

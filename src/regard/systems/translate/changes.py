@@ -62,8 +62,15 @@ def head_names(model: Translator) -> list[str]:
     """The names of all heads of a Transformer, as in its trace; none for other models."""
     if not model.has_heads:
         return []
-    layers, heads = range(1, model.config.layers + 1), range(1, model.config.heads + 1)
-    return [f"{part} {layer}.{head}" for part in ("encoder", "decoder", "cross") for layer in layers for head in heads]
+    config = model.config
+    decoder_layers = config.decoder_layers or config.layers
+    layers = {"encoder": config.layers, "decoder": decoder_layers, "cross": decoder_layers}
+    return [
+        f"{part} {layer}.{head}"
+        for part, count in layers.items()
+        for layer in range(1, count + 1)
+        for head in range(1, config.heads + 1)
+    ]
 
 
 def without_heads(model: Translator, heads: Sequence[str]) -> Translator:

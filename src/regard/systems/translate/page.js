@@ -7,7 +7,7 @@ import { emptyBox, field, section, select } from "/pages/parts.js";
 import { beamPanel } from "/systems/translate/beam.js";
 import { changeBox } from "/systems/translate/change.js";
 import { comparePanel, goldPanel, headsPanel } from "/systems/translate/panels.js";
-import { translationWords, wordPanel } from "/systems/translate/words.js";
+import { joined, translationWords, wordPanel } from "/systems/translate/words.js";
 
 /** How attention is shown at first; what the user changes of it stays, and is kept in the address. */
 const VIEW = { words: true, hideSpecial: false, scale: "map", palette: "blue", map: "", layer: "", head: "" };
@@ -47,6 +47,13 @@ export default class TranslatePage extends TextPage {
     this.status = html("div.statusline");
     const [form, ...others] = super.build();
     return [form, this.status, ...others];
+  }
+
+  /** Where the address has no sentence, the first one that suits the model. */
+  begin() {
+    this.state.text ||= this.suiting[0]?.text ?? "";
+    this.input.value = this.state.text;
+    return super.begin();
   }
 
   tools() {
@@ -105,11 +112,25 @@ export default class TranslatePage extends TextPage {
     if (this.#token !== null) this.state.at = this.wordOf(this.#token);
     this.#token = null;
     this.#draw();
-    const shown = answer.sentences[answer.sentence];
-    const measured = JSON.stringify([this.state.model, shown]);
-    if (measured === this.measured || !answer.before.trace) return;
+    if (answer.before.trace) this.#measureShown();
+  }
+
+  /**
+   * Measure the translation that is shown: with words of the user, where they are all of the change. Attention that was
+   * moved or taken away is not that of the model, so that the original translation is measured, which is said.
+   */
+  #measureShown() {
+    const { prefix, word, attention, heads, align } = this.state;
+    const isForced = prefix.length > 0 || word !== "";
+    const isOther = attention.length > 0 || heads.length > 0 || align !== "";
+    const start = isForced && !isOther ? joined(this.current.words.slice(0, this.state.at + 1)) : null;
+    const sentence = this.answer.sentences[this.answer.sentence];
+    const options = { beam: this.state.beam, ...(start === null ? {} : { prefix: start }) };
+    const note = isOther ? "Measured without your change: the attention that you chose is not the model's." : "";
+    const measured = JSON.stringify([this.state.model, sentence, options, note]);
+    if (measured === this.measured) return;
     this.measured = measured;
-    this.measure(shown);
+    this.measure(sentence, options, note);
   }
 
   forget() {

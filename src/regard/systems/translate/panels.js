@@ -1,7 +1,7 @@
 // The tabs of the page beside its attention and its search: heads, a second model, and sentences with right links.
 
-import { fill, html } from "/web/dom.js";
-import { fixed } from "/web/colours.js";
+import { bitmap, fill, html } from "/web/dom.js";
+import { colourTable, fixed, themeAround } from "/web/colours.js";
 import { button, editedText, field, number, select, view } from "/pages/parts.js";
 
 const PARTS = {
@@ -17,7 +17,7 @@ export function headName(name) {
   return `head ${head} of layer ${layer} (${PARTS[part].toLowerCase()})`;
 }
 
-/** A grid of layers and heads for each part; a removed head is pressed. */
+/** A grid of layers and heads for each part, each with its map; a removed head is pressed. */
 export function headsPanel(page) {
   const { heads } = page.answer;
   const removed = new Set(page.state.heads);
@@ -25,9 +25,13 @@ export function headsPanel(page) {
     if (!removed.delete(name)) removed.add(name);
     page.decode({ heads: heads.filter((each) => removed.has(each)) });
   };
+  // The maps before any head was removed: what each of them reads.
+  const maps = new Map((page.answer.before.trace?.maps ?? []).map((map) => [map.name, map]));
+  const theme = themeAround(page.root).name;
   const headButton = (name) => {
     const gone = removed.has(name);
-    return button(name.split(".")[1], () => toggle(name), {
+    const label = [name.split(".")[1], maps.has(name) ? thumbnail(maps.get(name), theme) : null];
+    return button(label, () => toggle(name), {
       className: "head",
       "aria-pressed": String(gone),
       "aria-label": `${name}${gone ? ", removed" : ""}`,
@@ -45,8 +49,18 @@ export function headsPanel(page) {
     return html("div", html("h3", label), rows);
   });
   const help =
-    "Choose heads to remove: what they read no longer reaches the rest of the model. The difference stands above.";
+    "Each square is the map of a head: rows are words that attend, dark cells what they attend to. Choose heads to " +
+    "remove: what they read no longer reaches the rest of the model. The difference stands above.";
   return html("div", html("p.quiet", help), html("div.columns", grids));
+}
+
+/** The map of a head as a small picture, one pixel for each weight. */
+function thumbnail({ weights }, theme) {
+  const [height, width] = [weights.length, weights[0].length];
+  const scale = { share: (_, weight) => Math.min(1, weight) };
+  const canvas = bitmap({ weights: weights.flat(), height, width, scale, table: colourTable("blue", theme) });
+  canvas.setAttribute("aria-hidden", "true");
+  return canvas;
 }
 
 const NAMES = {
