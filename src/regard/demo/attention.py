@@ -40,6 +40,8 @@ WORDS = [
 ]
 SENTENCE = [word for word, _, _ in WORDS]
 NUM_SCORES = 11
+TAUGHT = ("general", "additive", "concat", "mlp", "location", "context")
+"""The scores with parameters, which are trained on the links of WORDS: their maps show what they were taught."""
 DIM = 24
 """Features of a word vector."""
 
@@ -67,17 +69,19 @@ def show_scores(console: Console, folder: Path) -> list[Path]:
     traces = dict(track(untracked, "Training the scores", total=NUM_SCORES, console=console, transient=True))
     weights_of_it = [trace.weights[SENTENCE.index("it")] for trace in traces.values()]
     trace_of_it = Trace.from_weights(SENTENCE, list(traces), weights_of_it)
-    title = "What each word attends to with the additive score"
+    title = "What each word attends to with the additive score, as it was taught"
     console.print(
         matrix.terminal(trace_of_it, title="What 'it' attends to with each score", width=console.width),
         "",
         matrix.terminal(traces["additive"], title=title, width=console.width),
         "",
     )
-    title = "One sentence with every score: each row shows what its word attends to"
+    title = "One sentence with every score; those marked as taught were trained on the links of this very sentence"
+    named = [(f"{name} (taught)" if name in TAUGHT else name, trace) for name, trace in traces.items()]
+    taught = "Additive score, taught which word each word of this sentence refers to"
     return [
-        regard.view(traces["additive"]).save(folder / "additive.png", title="Additive score"),
-        viewing.save(viewing.heads.figure(list(traces.items()), title=title), folder / "scores.png"),
+        regard.view(traces["additive"]).save(folder / "additive.png", title=taught),
+        viewing.save(viewing.heads.figure(named, title=title), folder / "scores.png"),
         traces["additive"].save(folder / "additive.json"),
     ]
 

@@ -18,7 +18,8 @@ def show_documents(console: Console, folder: Path) -> list[Path]:
     console.rule("[bold]Classifying a document: reviews-en")
     console.print(
         "The model reads words into sentences and sentences into the document, with attention on both levels. A bar is "
-        "the weight of a sentence; the words that counted most are marked.\n"
+        "the weight of a sentence; the words that counted most are marked. A weight has no "
+        "sign: it says how much was read, and not for which class it speaks.\n"
     )
     result = regard.load("reviews-en", device="cpu").classify(REVIEW)
     view = regard.view(result)

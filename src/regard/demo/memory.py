@@ -11,6 +11,9 @@ import regard
 LENGTH = 24
 """Vectors of the tape: more than the machine was trained with."""
 
+FIGURE_HEIGHT = 9.0
+"""Inches."""
+
 
 def show_tape(console: Console, folder: Path) -> list[Path]:
     """Let the pretrained tape-copy copy a tape, and show the movements of its heads; returns the figure."""
@@ -29,4 +32,4 @@ def show_tape(console: Console, folder: Path) -> list[Path]:
     count = sum(map(len, copied.target))
     console.print(f"{count - copied.wrong} of {count} bits are right.\n")
     title = f"A neural Turing machine copies {LENGTH} vectors"
-    return [regard.view(copied).save(folder / "tape.png", title=title)]
+    return [regard.view(copied).save(folder / "tape.png", title=title, height=FIGURE_HEIGHT)]

@@ -42,13 +42,13 @@ def show_babel(console: Console, folder: Path) -> list[Path]:
     )
     model = regard.load(BABEL, device="cpu")
     test = list(islice(pairs("en", "fr", split="test", max_words=MAX_WORDS), TEST_SENTENCES))
-    _show_scores(console, model, test)
+    error = _show_scores(console, model, test)
     pair = max(test[:50], key=lambda each: len(each.source))
     (weights,) = align_words(model, [(pair.source, pair.target)])
     trace = Trace.from_weights(pair.source, pair.target, weights)
-    title = "Each French word attends to these English words"
+    title = f"What each French word attends to (alignment error rate {error:.3f})"
     console.print(matrix.terminal(trace, title=title, width=console.width), "")
-    return [regard.view(trace).save(folder / "babel.png", title=f"RNNsearch on babel: {title[0].lower()}{title[1:]}")]
+    return [regard.view(trace).save(folder / "babel.png", title=title)]
 
 
 def show_pretrained(console: Console, folder: Path) -> list[Path]:
@@ -67,8 +67,8 @@ def show_pretrained(console: Console, folder: Path) -> list[Path]:
     ]
 
 
-def _show_scores(console: Console, model: Translator, test: list[Pair]) -> None:
-    """Print how good the translations and the attention are."""
+def _show_scores(console: Console, model: Translator, test: list[Pair]) -> float:
+    """Print how good the translations and the attention are; returns the alignment error rate of the attention."""
     predictions = [translation.text for translation in model.translate([" ".join(pair.source) for pair in test])]
     references = [" ".join(pair.target) for pair in test]
     matches = sum(text == reference for text, reference in zip(predictions, references, strict=True)) / len(test)
@@ -76,5 +76,7 @@ def _show_scores(console: Console, model: Translator, test: list[Pair]) -> None:
     table = Table(f"on {len(test)} test sentences with new meanings", "")
     table.add_row("exact match", f"{100 * matches:.1f} %")
     table.add_row("BLEU", f"{corpus_bleu(predictions, references, tokenize='none').value:.1f}")
-    table.add_row("alignment error rate of the attention (0 is best)", f"{alignment_error(model, gold).error_rate:.3f}")
+    error = alignment_error(model, gold).error_rate
+    table.add_row("alignment error rate of the attention (0 is best)", f"{error:.3f}")
     console.print(table, "")
+    return error

@@ -35,7 +35,7 @@ _LETTER_INCHES, _LINE_INCHES = 0.0755, 0.24
 _BAR_INCHES = 1.3
 # Of 16 colours the nearest to a paler shade is white, which would stand out.
 _PALEST = 0.15
-_BARS = "Bar: weight of the sentence."
+_BARS = "Bar: weight of the sentence, whichever class it speaks for."
 _SHADES = "Shade: weight of the word in its sentence x square root of the sentence's weight."
 _RAW_SHADES = "Shade: weight of the word in its sentence."
 
@@ -63,7 +63,7 @@ class DocumentView(View):
 
         sentences, note = strongest_sentences(shaded_sentences(self.trace, raw=raw), MAX_FIGURE_SENTENCES)
         lines = [_wrapped(sentence.words) for sentence in sentences]
-        notes = [*([note] if note else []), f"{_BARS}  {_RAW_SHADES if raw else _SHADES}"]
+        notes = [*([note] if note else []), _BARS, _RAW_SHADES if raw else _SHADES]
         height = sum(map(len, lines)) + 0.35 * len(lines) + len(notes) + 0.3
         size = _BAR_INCHES + _LINE_LETTERS * _LETTER_INCHES + 0.3, height * _LINE_INCHES + 0.55
         figure = InlineFigure(figsize=size)
