@@ -15,9 +15,12 @@ from torch import nn
 
 from regard.decoders.bahdanau import Bahdanau
 from regard.decoders.luong import Luong
+from regard.decoders.transformer import TransformerDecoder
 from regard.errors import OptionError
-from regard.graphs.graph import Graph, Precision, Value
-from regard.graphs.recurrent import BahdanauGraph, LuongGraph, Parts, Source, Stepped
+from regard.graphs.graph import Graph, Parts, Precision, Value
+from regard.graphs.recurrent import BahdanauGraph, LuongGraph
+from regard.graphs.source import Source, Stepped
+from regard.graphs.transformer import TIME, TransformerGraph
 
 MEMORY, PAST, PRESENT = "memory", "past", "present"
 
@@ -39,7 +42,11 @@ class DecoderGraph(Protocol):
         ...
 
 
-DECODERS: dict[type[nn.Module], Callable[[Graph, Any], DecoderGraph]] = {Bahdanau: BahdanauGraph, Luong: LuongGraph}
+DECODERS: dict[type[nn.Module], Callable[[Graph, Any], DecoderGraph]] = {
+    Bahdanau: BahdanauGraph,
+    Luong: LuongGraph,
+    TransformerDecoder: TransformerGraph,
+}
 """The graphs of decoders."""
 
 
@@ -81,5 +88,6 @@ def write_decoding(
     for name, value in stepped.extras.items():
         graph.output(name, value, ["rows"])
     for name, (_, shape) in past.items():
-        graph.output(f"{PRESENT}.{name}", stepped.past[name], ["rows", *shape])
+        after = [f"{TIME}_after" if size == TIME else size for size in shape]
+        graph.output(f"{PRESENT}.{name}", stepped.past[name], ["rows", *after])
     graph.save(paths[1])

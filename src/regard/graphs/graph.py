@@ -59,6 +59,10 @@ class Value:
         return self.graph.MatMul(self, other)
 
 
+Parts = dict[str, tuple[Value, list[int | str]]]
+"""Values by name, each with its shape after the first axis."""
+
+
 class Graph:
     """An ONNX graph that grows by its operators: `graph.Softmax(logits, axis=-1)` adds a node and returns its value.
 

@@ -5,7 +5,6 @@ the layers that read the context, so that a step adds up rows of that product in
 Layers that multiply the same vector are one product.
 """
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -16,43 +15,12 @@ from regard.decoders.luong import Luong
 from regard.encoders.recurrent import RecurrentEncoder
 from regard.errors import OptionError
 from regard.graphs.attention import AttentionGraph
-from regard.graphs.graph import Graph, Value
+from regard.graphs.graph import Graph, Parts, Value
+from regard.graphs.source import Source, Stepped, padding, stacked
 from regard.layers.cells import GRU, LSTM
-
-
-@dataclass
-class Source:
-    """An encoded input in a graph."""
-
-    states: Value
-    """(b, n, d)."""
-    bias: Value
-    """(b, 1, n): 0, and minus infinity at padding."""
-    length: Value
-    """(b, 1, 1): the number of states."""
-    summary: Value
-    """(b, s)."""
-    width: int
-    """Features of a state."""
-
 
 INFINITE = 2**62
 """The end of a slice that goes to the end."""
-Parts = dict[str, tuple[Value, list[int | str]]]
-"""Values by name, each with its shape after the first axis."""
-
-
-@dataclass
-class Stepped:
-    """The result of one step in a graph."""
-
-    features: Value
-    """(r, f): the inputs of the output layer."""
-    past: dict[str, Value]
-    weights: Value | None = None
-    """(r, n)."""
-    extras: dict[str, Value] = field(default_factory=dict)
-    """Further results, each (r,)."""
 
 
 def encode_recurrent(graph: Graph, encoder: RecurrentEncoder, ids: Value, mask: Value) -> Source:
@@ -75,12 +43,6 @@ def encode_recurrent(graph: Graph, encoder: RecurrentEncoder, ids: Value, mask: 
         states = graph.Reshape(graph.Transpose(found[0], perm=[0, 2, 1, 3]), [0, 0, -1])
         summary = graph.Reshape(graph.Transpose(found[1], perm=[1, 0, 2]), [0, -1])
     return Source(graph.Transpose(states, perm=[1, 0, 2]), *padding(graph, mask), summary, encoder.dim)
-
-
-def padding(graph: Graph, mask: Value) -> tuple[Value, Value]:
-    """The bias of a mask (b, n), (b, 1, n), and its lengths, (b, 1, 1)."""
-    exists = graph.Cast(graph.Unsqueeze(mask, [1]), to=graph.onnx.TensorProto.FLOAT)
-    return graph.Where(graph.Greater(exists, 0.0), 0.0, float("-inf")), graph.ReduceSum(exists, [2], keepdims=1)
 
 
 def _gates(network: nn.RNNBase, layer: int, end: str) -> list[Tensor]:
@@ -229,14 +191,6 @@ class RecurrentGraph:
         product = self.graph.linear(value, weight, bias)
         sizes = [len(each) for each, _ in layers]
         return split(self.graph, product, sizes)
-
-
-def stacked(*layers: tuple[Tensor, Tensor | None]) -> tuple[Tensor, Tensor | None]:
-    """Layers that multiply the same vector as one layer."""
-    weight = torch.cat([each.detach() for each, _ in layers])
-    if all(bias is None for _, bias in layers):
-        return weight, None
-    return weight, torch.cat([weight.new_zeros(len(each)) if bias is None else bias.detach() for each, bias in layers])
 
 
 class BahdanauGraph(RecurrentGraph):

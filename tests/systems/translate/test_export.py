@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from helpers.exported import Exported, steps_of_both
-from helpers.models import TEXTS, TRANSLATORS, small_translator
+from helpers.models import TEXTS, TRANSFORMER, TRANSLATORS, small_translator
 
 import regard
 from regard.data.batches import pad
@@ -23,9 +23,10 @@ MORE = {
     "coverage": {"coverage": True},
     "coverage_dot": {"coverage": True, "architecture": "luong", "score": "dot", "encoder_hidden": 5},
     "conditional_lstm": {"conditional": True, "cell": "lstm"},
+    "postnorm_head": TRANSFORMER | {"prenorm": False, "alignment_layer": 2, "alignment_head": 2},
     "short_location": {"architecture": "luong", "score": "location", "max_positions": 7},
 }
-KINDS = {name: config for name, config in (TRANSLATORS | MORE).items() if config.get("architecture") != "transformer"}
+KINDS = TRANSLATORS | MORE
 
 
 def of_batch(model):
@@ -49,9 +50,11 @@ def test_every_step_of_an_exported_translator_is_that_of_torch(kind, tmp_path):
             np.testing.assert_allclose(outputs["attention"], step.attended.weights[:, 0], atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [{"conditional": True}, {"architecture": "luong", "score": "general"}])
+@pytest.mark.parametrize(
+    "kind", [{"conditional": True}, {"architecture": "luong", "score": "general"}, {**TRANSFORMER, "hidden": 256}]
+)
 def test_in_8_bits_the_attention_is_that_of_the_model_in_8_bits(kind, tmp_path):
-    small_translator(embedding=72, hidden=70, **kind).save(tmp_path / "model", store="int8")
+    small_translator(**{"embedding": 72, "hidden": 70, **kind}).save(tmp_path / "model", store="int8")
     model = Translator.load(tmp_path / "model")
     exported = Exported(export(model, tmp_path / "out"))
     encoded, inputs = of_batch(model)

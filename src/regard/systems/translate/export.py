@@ -3,10 +3,13 @@
 from pathlib import Path
 
 from regard.encoders.recurrent import RecurrentEncoder
+from regard.encoders.transformer import TransformerEncoder
 from regard.errors import OptionError
 from regard.graphs.decoding import write_decoding
 from regard.graphs.graph import Graph, Precision
-from regard.graphs.recurrent import Source, encode_recurrent
+from regard.graphs.recurrent import encode_recurrent
+from regard.graphs.source import Source
+from regard.graphs.transformer import encode_transformer
 from regard.systems.export import Exported, graph_file
 from regard.systems.translate.config import TranslationOptions
 from regard.systems.translate.model import Translator
@@ -17,8 +20,10 @@ def export(model: Translator, folder: Path, precision: Precision) -> Exported:
 
     def encode(graph: Graph) -> Source:
         ids, mask = (graph.input(name, ["inputs", "source"], "int64") for name in ("input_ids", "attention_mask"))
-        if type(model.encoder) is RecurrentEncoder:
+        if isinstance(model.encoder, RecurrentEncoder):
             return encode_recurrent(graph, model.encoder, ids, mask)
+        if isinstance(model.encoder, TransformerEncoder):
+            return encode_transformer(graph, model.encoder, ids, mask)
         raise OptionError(f"The encoder {type(model.encoder).__name__} cannot be exported.")
 
     files = [graph_file(name, precision) for name in ("encoder_model", "decoder_model_merged")]
