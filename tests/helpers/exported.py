@@ -53,5 +53,5 @@ def steps_of_both(
         found.append((outputs, stepped))
         past = {"past" + name[7:]: value[order] for name, value in outputs.items() if name.startswith("present.")}
         state = select(stepped.state, torch.from_numpy(order))
-        tokens = (np.arange(count * rows) * 7 + step) % 20 + 4
+        tokens = (np.arange(count * rows) * 7 + step) % (decoder.embedding.num_embeddings - 4) + 4
     return found

@@ -70,10 +70,14 @@ class Frozen:
 
     def prepared(self, pixels: UInt8[Tensor, "b 3 h w"]) -> tuple[ImageEncoder, Float[Tensor, "b 3 h w"]]:
         """Return the network on the device of the pixels, loaded on first use, and the pixels as it takes them."""
-        if pixels.device not in self._loaded:
-            self._loaded[pixels.device] = self._load(pixels.device)
-        encoder, mean, deviation = self._loaded[pixels.device]
+        encoder, mean, deviation = self.loaded(pixels.device)
         return encoder, (pixels.float() - mean) / deviation
+
+    def loaded(self, device: torch.device) -> tuple[ImageEncoder, Float[Tensor, "3 1 1"], Float[Tensor, "3 1 1"]]:
+        """Return the network, loaded on first use, and the mean and deviation of the pixels that it was trained on."""
+        if device not in self._loaded:
+            self._loaded[device] = self._load(device)
+        return self._loaded[device]
 
     def __repr__(self) -> str:
         without = f" without its last {self.drop_last_layers}" if self.drop_last_layers else ""

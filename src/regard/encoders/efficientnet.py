@@ -51,12 +51,12 @@ class InvertedBottleneck(nn.Module):
         self.widen = convolution(inputs, wide, 1) if expansion != 1 else nn.Identity()
         self.filter = convolution(wide, wide, kernel, stride=stride, groups=wide)
         self.narrow = convolution(wide, outputs, 1, active=False)
-        self._is_residual = stride == 1 and inputs == outputs
+        self.is_residual = stride == 1 and inputs == outputs
 
     def forward(self, maps: Float[Tensor, "b c h w"]) -> Float[Tensor, "b d gh gw"]:
         """Compute the maps of the next block."""
         new: Tensor = self.narrow(self.filter(self.widen(maps)))
-        return maps + new if self._is_residual else new
+        return maps + new if self.is_residual else new
 
 
 class Stem(nn.Module):

@@ -31,7 +31,7 @@ class ConvNet(nn.Module):
 
     def all_maps(self, images: Images, strides: Sequence[int]) -> list[Float[Tensor, "b d _ _"]]:
         """Compute the deepest maps at each of several strides, in one pass."""
-        depths = [self._depth(stride) for stride in strides]
+        depths = [self.layers_to(stride) for stride in strides]
         found = {}
         for number, layer in enumerate(list(self.features)[: max(depths)], 1):
             images = layer(images)
@@ -41,7 +41,7 @@ class ConvNet(nn.Module):
 
     def channels(self, stride: int) -> int:
         """Return the number of maps at a stride."""
-        counts = [int(getattr(layer, "out_channels", 0)) for layer in list(self.features)[: self._depth(stride)]]
+        counts = [int(getattr(layer, "out_channels", 0)) for layer in list(self.features)[: self.layers_to(stride)]]
         return next(count for count in reversed(counts) if count)
 
     @property
@@ -57,7 +57,8 @@ class ConvNet(nn.Module):
             strides.append(strides[-1] * (stride if isinstance(stride, int) else stride[0]))
         return strides[1:]
 
-    def _depth(self, stride: int) -> int:
+    def layers_to(self, stride: int) -> int:
+        """Return the number of layers after which the deepest maps at a stride are complete."""
         strides = self._strides()
         if stride not in strides:
             raise OptionError(f"{type(self).__name__} has maps at the strides {self.strides}; got stride={stride}.")

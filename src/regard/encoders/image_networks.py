@@ -54,7 +54,7 @@ class TimmNet(ConvNet):
         return [int(stage["reduction"]) for stage in self._stages]
 
     def _index(self, stride: int) -> int:
-        return self._depth(stride) - 1
+        return self.layers_to(stride) - 1
 
 
 NETWORKS: dict[str, Callable[..., ConvNet]] = {

@@ -29,6 +29,8 @@ class Looked:
 
     weights: Value
     """(b, q, k), 0 for padding."""
+    logits: Value
+    """(b, q, k), minus infinity at padding."""
     state: dict[str, Value] = field(default_factory=dict)
     """What the next step needs, by name, each (b q, ...)."""
 
@@ -45,11 +47,11 @@ class Asked:
     """(b, k, p), projected; None where the score does not depend on them."""
     bias: Value
     """(b, 1, k): 0, and minus infinity at padding."""
-    length: Value | None
+    length: Value | None = None
     """(b, 1, 1): one past the last key, for an alignment that needs it."""
-    position: Value | None
+    position: Value | None = None
     """(b, q, 1): how many steps there were, for an alignment that counts them."""
-    covered: Value | None
+    covered: Value | None = None
     """(b, q, k): the sum of the weights so far, for coverage."""
 
 
@@ -128,7 +130,7 @@ class AttentionGraph:
             state.get("coverage"),
         )
         if self.align.uses_scores:
-            logits = COMPARES[type(self.score)](self, asked) + asked.bias
+            logits = self.compared(asked) + asked.bias
         else:
             logits = graph.ReduceSum(projected * 0.0, [2], keepdims=1) + asked.bias
         weights = WEIGHS[type(self.align)](self, logits, asked)
@@ -137,7 +139,11 @@ class AttentionGraph:
             after["position"] = past["position"] + 1.0
         if "coverage" in state:
             after["coverage"] = past["coverage"] + graph.Reshape(weights, graph.Shape(past["coverage"]))
-        return Looked(weights, after)
+        return Looked(weights, logits, after)
+
+    def compared(self, asked: Asked) -> Value:
+        """The scores, (b, q, k)."""
+        return COMPARES[type(self.score)](self, asked)
 
 
 def query_weight(score: scores.Score) -> Tensor | None:

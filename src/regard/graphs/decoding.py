@@ -14,9 +14,11 @@ from typing import Any, Protocol, runtime_checkable
 from torch import nn
 
 from regard.decoders.bahdanau import Bahdanau
+from regard.decoders.captions import Adaptive, ShowAndTell, ShowAttendTell
 from regard.decoders.luong import Luong
 from regard.decoders.transformer import TransformerDecoder
 from regard.errors import OptionError
+from regard.graphs.captions import AdaptiveGraph, ShowAndTellGraph, ShowAttendTellGraph
 from regard.graphs.graph import Graph, Parts, Precision, Value
 from regard.graphs.recurrent import BahdanauGraph, LuongGraph
 from regard.graphs.source import Source, Stepped
@@ -46,6 +48,9 @@ DECODERS: dict[type[nn.Module], Callable[[Graph, Any], DecoderGraph]] = {
     Bahdanau: BahdanauGraph,
     Luong: LuongGraph,
     TransformerDecoder: TransformerGraph,
+    ShowAttendTell: ShowAttendTellGraph,
+    Adaptive: AdaptiveGraph,
+    ShowAndTell: ShowAndTellGraph,
 }
 """The graphs of decoders."""
 
@@ -85,8 +90,8 @@ def write_decoding(
     graph.output("log_probs", graph.LogSoftmax(logits, axis=-1), ["rows", output.out_features])
     if stepped.weights is not None:
         graph.output("attention", stepped.weights, ["rows", "source"])
-    for name, value in stepped.extras.items():
-        graph.output(name, value, ["rows"])
+    for name, (value, shape) in stepped.extras.items():
+        graph.output(name, value, ["rows", *shape])
     for name, (_, shape) in past.items():
         after = [f"{TIME}_after" if size == TIME else size for size in shape]
         graph.output(f"{PRESENT}.{name}", stepped.past[name], ["rows", *after])

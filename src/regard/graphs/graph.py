@@ -102,7 +102,7 @@ class Graph:
         """A constant; equal small ones, and the same tensor, are stored once."""
         is_tensor = isinstance(given, Tensor)
         array = given.detach().cpu().numpy() if is_tensor else np.asarray(given)
-        if array.dtype.kind == "f" and array.dtype != np.float32:
+        if array.dtype == np.float64:
             array = array.astype(np.float32)
         place = given.data_ptr() if is_tensor else id(given)
         key = (array.dtype.str, array.shape, array.tobytes() if array.size <= BLOCK else (place, array.strides))
@@ -156,6 +156,16 @@ class Graph:
             steps, scale = _in_steps(weight)
             self._kept.append(weight)
             self._constants[key] = self.Cast(steps, to=self.onnx.TensorProto.FLOAT) * scale
+        return self._constants[key]
+
+    def kernel(self, weight: Tensor) -> Value:
+        """The kernel of a convolution as float32; an int8 graph stores it in float16, as the shipped models do."""
+        if self.precision == "float32":
+            return self.constant(weight)
+        key = ("kernel", weight.data_ptr(), weight.shape)
+        if key not in self._constants:
+            self._constants[key] = self.Cast(weight.detach().half(), to=self.onnx.TensorProto.FLOAT)
+            self._kept.append(weight)
         return self._constants[key]
 
     def embedding(self, weight: Tensor, ids: Value) -> Value:

@@ -5,6 +5,7 @@ the layers that read the context, so that a step adds up rows of that product in
 Layers that multiply the same vector are one product.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -117,6 +118,20 @@ def split(graph: Graph, value: Value, sizes: list[int]) -> tuple[Value, ...]:
     return graph.nodes("Split", value, sizes, outputs=len(sizes), axis=-1)
 
 
+@dataclass
+class Read:
+    """What a step has read."""
+
+    contexts: Value
+    """The contexts, multiplied with all readers, (r, ...)."""
+    weights: Value
+    """(r, n)."""
+    state: dict[str, Value]
+    """What the attention needs at the next step."""
+    logits: Value
+    """(b, q, n)."""
+
+
 class RecurrentGraph:
     """The graph of a recurrent decoder: what its encoder computes once, and a step; subclasses define `advance`."""
 
@@ -161,10 +176,8 @@ class RecurrentGraph:
         """One step of all rows, from the last words (r,)."""
         return self.advance(self.graph.embedding(self.decoder.embedding.weight, ids), memory, past)
 
-    def look(
-        self, query: Value, projected: Value | None, memory: dict[str, Value], past: dict[str, Value]
-    ) -> tuple[Value, Value, dict[str, Value]]:
-        """Attend: the contexts multiplied with all readers (r, ...), the weights (r, n), and the next state."""
+    def look(self, query: Value, projected: Value | None, memory: dict[str, Value], past: dict[str, Value]) -> "Read":
+        """Attend with the hidden vectors (r, h), which `projected` has after the projection of the score, if any."""
         assert self.attention is not None  # noqa: S101 - only decoders with attention look
         graph, size = self.graph, self.decoder.hidden
         inputs = graph.Shape(memory["values"], start=0, end=1)
@@ -175,7 +188,7 @@ class RecurrentGraph:
         looked = self.attention.look(query, query if projected is None else projected, memory, past)
         flat = graph.Concat([-1], graph.Shape(memory["bias"], start=2, end=3), axis=0)
         contexts = graph.Reshape(looked.weights @ memory["values"], [-1, sum(map(len, self.readers()))])
-        return contexts, graph.Reshape(looked.weights, flat), looked.state
+        return Read(contexts, graph.Reshape(looked.weights, flat), looked.state, looked.logits)
 
     def with_query(self, value: Value, *layers: tuple[Tensor, Tensor | None]) -> tuple[Value | None, tuple[Value, ...]]:
         """Multiply a vector with the query's matrix of the score and with further layers, in one product."""
@@ -229,8 +242,8 @@ class BahdanauGraph(RecurrentGraph):
         )
         if self.second is None:
             query, (product, deep_state) = self.with_query(state[0], (first.weight, first.bias), deep)
-            contexts, weights, after = self.look(state[0], query, memory, past)
-            for_gates, deep_context = split(graph, contexts, list(map(len, self.readers())))
+            read = self.look(state[0], query, memory, past)
+            for_gates, deep_context = split(graph, read.contexts, list(map(len, self.readers())))
             state = first.step(words + for_gates, product, state)
         else:
             (product,) = self.joined(state[0], (first.weight, first.bias))
@@ -239,12 +252,12 @@ class BahdanauGraph(RecurrentGraph):
             added = self.second.arranged(decoder.context_layer.bias)
             size = len(self.second.weight)
             query, (product,) = self.with_query(state[0], (self.second.weight, self.second.bias + added[:size]))
-            contexts, weights, after = self.look(state[0], query, memory, past)
-            for_gates, deep_context = split(graph, contexts, list(map(len, self.readers())))
+            read = self.look(state[0], query, memory, past)
+            for_gates, deep_context = split(graph, read.contexts, list(map(len, self.readers())))
             state = self.second.step(for_gates, product, state, added[size:] if len(added) > size else None)
             (deep_state,) = self.joined(state[0], deep)
         units = split(graph, deep_state + deep_word + deep_context, [len(deep[1]) // 2] * 2)
-        return Stepped(graph.Max(*units), dict(zip(first.names, state, strict=True)) | after, weights)
+        return Stepped(graph.Max(*units), dict(zip(first.names, state, strict=True)) | read.state, read.weights)
 
 
 class LuongGraph(RecurrentGraph):
@@ -296,7 +309,7 @@ class LuongGraph(RecurrentGraph):
             (combined,) = self.joined(hidden, (decoder.combine.weight, decoder.combine.bias))
             return Stepped(graph.Tanh(combined), after)
         query, (combined,) = self.with_query(hidden, (of_hidden.weight, of_hidden.bias))
-        contexts, weights, attended = self.look(hidden, query, memory, past)
-        features = graph.Tanh(combined + contexts)
+        read = self.look(hidden, query, memory, past)
+        features = graph.Tanh(combined + read.contexts)
         fed = {} if decoder.feeding is None else {"fed": features}
-        return Stepped(features, after | attended | fed, weights)
+        return Stepped(features, after | read.state | fed, read.weights)

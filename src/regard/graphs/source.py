@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from regard.graphs.graph import Graph, Value
+from regard.graphs.graph import Graph, Parts, Value
 
 
 @dataclass
@@ -34,8 +34,8 @@ class Stepped:
     """What the next step needs, by name, each (r, ...)."""
     weights: Value | None = None
     """(r, n)."""
-    extras: dict[str, Value] = field(default_factory=dict)
-    """Further results, each (r,)."""
+    extras: Parts = field(default_factory=dict)
+    """Further results, each (r, ...)."""
 
 
 def padding(graph: Graph, mask: Value) -> tuple[Value, Value]:

@@ -13,7 +13,7 @@ from regard.data.batches import pad
 from regard.data.images import PREPARATIONS, ImageInput, open_image
 from regard.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
 from regard.decoders.protocol import Unrolled
-from regard.encoders.annotations import PCA, Annotations
+from regard.encoders.annotations import PCA, Annotations, Frozen
 from regard.encoders.encoded import Encoded
 from regard.encoders.novelty import Novelty
 from regard.errors import ShapeError
@@ -24,6 +24,9 @@ from regard.systems.caption.assembly import build_decoder, build_encoder, frozen
 from regard.systems.caption.config import CaptionConfig, CaptionOptions
 from regard.systems.system import Result, System
 from regard.trace import Trace
+
+MEAN, DEVIATION = 127.5, 64.0
+"""By which an encoder that is trained too is given pixels."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +108,15 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
             )
         return features
 
+    @property
+    def frozen(self) -> Frozen | None:
+        """The encoder with published parameters, which is no part of the model; None where the encoder is trained."""
+        return self._frozen if self.network is None else None
+
     def encoder(self, pixels: Shaped[Tensor, "b 3 h w"]) -> tuple[nn.Module, Float[Tensor, "b 3 h w"]]:
         """The convolutional network, and pixels from 0 to 255 as it takes them."""
         if self.network is not None:
-            return self.network, (pixels.float() - 127.5) / 64
+            return self.network, (pixels.float() - MEAN) / DEVIATION
         return self._frozen.prepared(pixels)
 
     def search(self, images: Tensor, options: Search) -> list[list[Hypothesis]]:
