@@ -388,6 +388,14 @@ def split_words(text: str) -> list[str]:
     return [unit.strip(" ") for unit in units_of(text)]
 
 
+def unit_spans(text: str) -> list[tuple[int, int]]:
+    """Where each unit of a text begins and ends, without the space before it; units are those of `split_words`."""
+    # Line ends and the like count as spaces do, so that every place stays what it is.
+    spaced = "".join(" " if letter.isspace() else letter for letter in text)
+    spans = ((start, end) for _, (start, end) in _SPLITTER.pre_tokenize_str(spaced))
+    return [(start + (spaced[start] == " "), end) for start, end in spans if spaced[start:end].strip(" ")]
+
+
 def _numbers(ids: Ids) -> Iterable[int]:
     numbers: Iterable[int] = ids.tolist() if hasattr(ids, "tolist") else map(operator.index, ids)
     return numbers

@@ -1,7 +1,7 @@
 """Subword tokens: the marks of common tokenizers, and the text and words that tokens form."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 Words = tuple[tuple[str, int], ...]
 """Words, each with the number of its tokens."""
@@ -64,24 +64,46 @@ def words_of(labels: Sequence[str], text: str | None) -> Words | None:
 
 def _starts_in_text(labels: Sequence[str], text: str) -> list[bool]:
     """Whether each token begins a word, found by looking it up in the text, where white space separates words."""
-    # Case is folded first, and every position below is one in the folded text: folding changes the length of "İ".
-    text, index, is_after_special = text.casefold(), 0, True
+    text, is_after_special = text.casefold(), True
     starts = []
+    for label, (before, found) in zip(labels, _found(labels, text), strict=True):
+        is_special_label = is_mark(label)
+        starts.append(is_special_label or is_after_special or found < 0 or any(map(str.isspace, text[before:found])))
+        is_after_special = is_special_label
+    return starts
+
+
+def places_of(labels: Sequence[str], text: str) -> list[int]:
+    """Where each token begins in the text; -1 for a special one, and for one that does not occur there."""
+    # Case is folded first, which changes the length of some letters: every place is taken back to the text itself.
+    folded = [letter.casefold() for letter in text]
+    origin = [place for place, letters in enumerate(folded) for _ in letters]
+    places: list[int] = []
+    for label, (before, found) in zip(labels, _found(labels, "".join(folded)), strict=True):
+        # A further byte of a character has no letters: it belongs to where that stands.
+        found = found if label or not places else before - 1
+        places.append(origin[found] if 0 <= found < len(origin) else -1)
+    return places
+
+
+def _found(labels: Sequence[str], text: str) -> Iterator[tuple[int, int]]:
+    """For each token, where its search in a text in folded case began, and where it was found, or -1."""
+    index = 0
     for label in labels:
         if is_mark(label):
-            starts.append(True)
-            is_after_special = True
+            yield index, -1
             continue
         token = _MARKS.sub("", label).strip().casefold()
         is_unknown = _UNKNOWN.fullmatch(label) is not None
         found = len(text) - len(text[index:].lstrip()) if is_unknown else text.find(token, index)
-        is_found = 0 <= found - index < MAX_GAP
-        starts.append(is_after_special or not is_found or any(map(str.isspace, text[index:found])))
-        if is_found:
+        end = index
+        if 0 <= found - index < MAX_GAP:
             rest = text[found:]
-            index = found + (len(rest.split(maxsplit=1)[0]) if is_unknown and rest.strip() else len(token))
-        is_after_special = False
-    return starts
+            end = found + (len(rest.split(maxsplit=1)[0]) if is_unknown and rest.strip() else len(token))
+        else:
+            found = -1
+        yield index, found
+        index = end
 
 
 def _starts_by_marks(labels: Sequence[str]) -> list[bool]:

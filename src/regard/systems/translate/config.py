@@ -156,6 +156,17 @@ class TranslationOptions(Options, Search):
     split: bool | None = None
     """Translate a text sentence by sentence and join the translations; length limits then apply to each sentence, and
     addresses stay as they are. None uses the setting of the model."""
+    links: bool = False
+    """Report which source word each word of the translation attends to most."""
+    markup: Literal["", "html", "markdown", "xliff"] = ""
+    """Translate whole documents, in which tags stay on the words they belong to and all else stays as it is; empty for
+    plain text."""
+
+    def check(self) -> None:
+        """Refuse what a document cannot have."""
+        super().check()
+        if self.markup and (self.nbest > 1 or self.prefix is not None or self.links):
+            raise OptionError("A document (markup) has one translation: nbest, prefix and links are for plain text.")
 
 
 @dataclass(frozen=True)

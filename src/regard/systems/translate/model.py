@@ -12,6 +12,7 @@ from regard.data.batches import pad
 from regard.data.tokenizer import END, PAD, START, UNKNOWN, UNKNOWN_MARK, Tokenizer
 from regard.encoders.encoded import Encoded
 from regard.errors import OptionError
+from regard.metrics.alignment import Link
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.search.search import search
@@ -34,6 +35,9 @@ class Translation(Result):
     """False where the output was cut at the length limit."""
     alternatives: tuple["Translation", ...] = field(default=(), repr=False)
     """The next best translations, where `nbest` asked for them."""
+    links: tuple[Link, ...] = field(default=(), repr=False)
+    """Pairs of a source word and the word of the translation that attends to it, where `links` asked for them; words
+    are separated by whitespace and counted from 0."""
     note: str = ""
     """What the user should know about it, such as why it has no trace."""
 
@@ -93,6 +97,10 @@ class Translator(System[str, Translation, TranslationOptions]):
         """The translations of any number of texts, in order."""
         if wrong := [text for text in inputs if not isinstance(text, str)]:
             raise OptionError(f"translate takes a text or a list of texts; got {wrong[0]!r:.80}.")
+        if options.markup:
+            from regard.systems.translate.markup.documents import translate_documents
+
+            return translate_documents(self, super().predict_all, inputs, options)
         from regard.systems.translate.texts import translate_texts
 
         # Splits the texts, and has their sentences decoded as the inputs of any system are.

@@ -22,7 +22,7 @@ _CLAUSE_END = re.compile(
     "[,;:\\u060c\\u061b\\u3001\\uff0c\\uff1b\\uff1a][\"')\\u201d\\u00bb]*\\s|\\s[-\\u2013\\u2014]\\s"
 )
 # Typographic quotation marks, apostrophes and dashes.
-_PLAIN = str.maketrans(
+PLAIN = str.maketrans(
     dict.fromkeys("\u2018\u2019\u201a\u2032", "'")
     | dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb\u2033", '"')
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
@@ -94,7 +94,7 @@ def _without_rare_capital(text: str, tokenizer: Tokenizer) -> str:
 def _spelled(character: str, tokenizer: Tokenizer) -> str:
     if not tokenizer.alphabet or character in tokenizer.alphabet:
         return character
-    plain = unicodedata.normalize("NFKC", character).translate(_PLAIN)
+    plain = unicodedata.normalize("NFKC", character).translate(PLAIN)
     return plain if tokenizer.alphabet.issuperset(plain) else character
 
 

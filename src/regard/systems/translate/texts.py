@@ -4,13 +4,16 @@ import heapq
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from regard.data.text import well_formed
+from regard.errors import OptionError
 from regard.systems.translate.config import TranslationOptions
+from regard.systems.translate.links import Block, aligned, copied, word_links
 from regard.systems.translate.model import Translation
 from regard.systems.translate.sentences import Sentence, split
 from regard.trace import Axis, Map, Series, Trace
@@ -28,6 +31,34 @@ def translate_texts(
     model: "Translator", decode: Decode, texts: Sequence[str], options: TranslationOptions
 ) -> list[Translation]:
     """A translation of each text. All sentences are decoded together; a prefix is for the first of a text."""
+    if not options.links:
+        return [each for each, _ in translate_in_parts(model, decode, texts, options)]
+    found = translate_in_parts(model, decode, texts, with_traces(model, options, "Word links"))
+    return [
+        without_traces(replace(each, links=word_links(each.source, each.text, blocks())), options)
+        for each, blocks in found
+    ]
+
+
+def with_traces(model: "Translator", options: TranslationOptions, purpose: str) -> TranslationOptions:
+    """The options with traces, which a purpose needs; a model without attention is refused."""
+    if not model.has_attention:
+        raise OptionError(f"{purpose} come from attention, which a plain model does not have.")
+    return replace(options, traces="main") if options.traces == "none" else options
+
+
+def without_traces(result: Translation, options: TranslationOptions) -> Translation:
+    """The result without its traces, where only a purpose asked for them."""
+    if options.traces != "none":
+        return result
+    others = tuple(replace(each, trace=None) for each in result.alternatives)
+    return replace(result, trace=None, alternatives=others)
+
+
+def translate_in_parts(
+    model: "Translator", decode: Decode, texts: Sequence[str], options: TranslationOptions
+) -> list[tuple[Translation, Callable[[], list[Block]]]]:
+    """A translation of each text, and a function that says which of its parts come from which of the text."""
     by_sentence = model.config.split_sentences if options.split is None else options.split
     texts = [well_formed(text) for text in texts]
     parts = [split(text, model.source_tokenizer, by_sentence=by_sentence) for text in texts]
@@ -52,14 +83,25 @@ def _translation(
     sentences: Sequence[Sentence],
     results: Sequence[Translation],
     options: TranslationOptions,
-) -> Translation:
+) -> tuple[Translation, Callable[[], list[Block]]]:
     """The translation of a text from those of its sentences; a text without any stays as it is."""
     if not sentences:
         trace = empty_trace(text) if model.has_attention and options.traces != "none" else None
-        return Translation(text, " ".join(text.split()), 0.0, True, trace=trace)
+        return Translation(text, " ".join(text.split()), 0.0, True, trace=trace), partial(copied, text)
     ranked = [(one, *one.alternatives) for one in results]
-    first, *others = [_joined(model, text, sentences, chosen, options) for chosen in _combined(model, ranked, options)]
-    return replace(first, alternatives=tuple(others))
+    combined = _combined(model, ranked, options)
+    first, *others = [_joined(model, text, sentences, chosen, options) for chosen in combined]
+    return replace(first, alternatives=tuple(others)), partial(_blocks, text, sentences, combined[0])
+
+
+def _blocks(text: str, sentences: Sequence[Sentence], chosen: Sequence[Translation]) -> list[Block]:
+    traces = [one.trace or empty_trace(one.source) for one in chosen]
+    return aligned(text, sentences, _written(sentences, chosen), traces)
+
+
+def _written(sentences: Sequence[Sentence], chosen: Sequence[Translation]) -> list[str]:
+    """The translations of sentences as they are written."""
+    return [one.text.upper() if each.in_capitals else one.text for each, one in zip(sentences, chosen, strict=True)]
 
 
 def _combined(
@@ -89,10 +131,8 @@ def _joined(
     options: TranslationOptions,
 ) -> Translation:
     """One translation of a text; its score is the mean of all its tokens."""
-    written = "".join(
-        f"{each.before}{one.text.upper() if each.in_capitals else one.text}{each.after}"
-        for each, one in zip(sentences, chosen, strict=True)
-    )
+    parts = zip(sentences, _written(sentences, chosen), strict=True)
+    written = "".join(f"{each.before}{one}{each.after}" for each, one in parts)
     traces = [one.trace for one in chosen if one.trace is not None]
     trace, note = None, ""
     if options.traces != "none" and traces:

@@ -1,0 +1,158 @@
+"""HTML: text between block elements is a segment; scripts, code, attributes and comments are never touched.
+
+Python's own parser finds the tags and where they stand in the document; what is not translated is copied from there,
+so that attributes, entities and white space stay as they are written.
+"""
+
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from itertools import accumulate, groupby
+
+from regard.systems.translate.markup.documents import Segment
+from regard.systems.translate.markup.pieces import Piece, balanced
+
+INLINE = frozenset(
+    "a abbr acronym b bdi bdo big cite data del dfn em font i ins mark nobr q s small span strike strong sub sup time u"
+    .split()
+)  # fmt: skip
+"""Elements whose words belong to the sentence around them."""
+KEPT = frozenset("code kbd samp tt var svg math ruby object canvas audio video script style img wbr".split())
+"""Elements that stand in a sentence and are kept as they are, with all that is in them."""
+VERBATIM = frozenset("pre textarea xmp iframe noembed noframes plaintext template".split())
+"""Elements that divide sentences and are kept as they are."""
+VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
+"""Elements without an end tag."""
+SPELLED = frozenset("code kbd samp tt var".split())
+"""Kept elements whose words are part of the sentence."""
+
+
+@dataclass(frozen=True)
+class _Event:
+    """A part of a document, as the parser reports it."""
+
+    start: int
+    kind: str
+    name: str = ""
+    text: str = ""
+    is_kept: bool = False
+    """Whether the author asks that an element be not translated."""
+
+
+class _Reader(HTMLParser):
+    """Lists what a document consists of, and where each part begins."""
+
+    CDATA_CONTENT_ELEMENTS = (  # type: ignore[assignment]
+        "script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes", "plaintext",
+    )  # fmt: skip
+
+    def __init__(self, document: str) -> None:
+        super().__init__(convert_charrefs=False)
+        self._lines = [0, *accumulate(len(line) + 1 for line in document.split("\n"))]
+        self.events: list[_Event] = []
+        self.feed(document)
+        self.close()
+
+    def _add(self, kind: str, name: str = "", text: str = "", *, is_kept: bool = False) -> None:
+        line, column = self.getpos()
+        self.events.append(_Event(self._lines[line - 1] + column, kind, name, text, is_kept))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """A tag that begins an element."""
+        given = dict(attrs)
+        is_kept = given.get("translate") == "no" or "notranslate" in (given.get("class") or "").split()
+        self._add("void" if tag in VOID else "open", tag, is_kept=is_kept)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """A tag with a slash, which browsers ignore unless the element is void: it divides sentences."""
+        self._add("void" if tag in VOID else "other", tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """A tag that ends an element."""
+        self._add("close", tag)
+
+    def handle_data(self, data: str) -> None:
+        """Text, as it is written."""
+        self._add("text", text=data)
+
+    def handle_entityref(self, name: str) -> None:
+        """A character by its name."""
+        self._add("reference")
+
+    def handle_charref(self, name: str) -> None:
+        """A character by its number."""
+        self._add("reference")
+
+    def handle_comment(self, data: str) -> None:
+        """A comment, which has a place in a sentence."""
+        self._add("comment")
+
+    def handle_decl(self, decl: str) -> None:
+        """A declaration, such as the type of the document."""
+        self._add("other")
+
+    handle_pi = unknown_decl = handle_decl
+
+
+def segments(document: str) -> list[Segment]:
+    """The segments of a page, also of a part of one."""
+    found = []
+    for is_boundary, run in groupby(_pieces(document), key=lambda piece: piece is None):
+        for pieces in () if is_boundary else balanced([piece for piece in run if piece is not None]):
+            if any(map(str.isalpha, "".join(piece.content for piece in pieces if piece.kind == "text"))):
+                found.append(Segment(pieces[0].start, pieces[-1].end, pieces))
+    return found
+
+
+def escape(text: str) -> str:
+    """Text between tags."""
+    return html.escape(text, quote=False)
+
+
+def _pieces(document: str) -> Iterator[Piece | None]:
+    """The pieces of a page; None for whatever divides sentences."""
+    events = _Reader(document).events
+    ends = [*(event.start for event in events[1:]), len(document)]
+    index = 0
+    while index < len(events):
+        event, start, end = events[index], events[index].start, ends[index]
+        index += 1
+        if event.kind == "open" and (event.is_kept or event.name in KEPT or event.name in VERBATIM):
+            last = _closing(events, index - 1)
+            reading = "".join(each.text for each in events[index:last])
+            end, index = ends[last], last + 1
+            if event.name not in INLINE | KEPT or last == len(events) - 1 and events[last].kind != "close":
+                yield None
+            else:
+                is_spelled = event.is_kept or event.name in SPELLED
+                yield Piece("atom", document[start:end], event.name, reading if is_spelled else "", start, end)
+        elif event.kind in ("text", "reference"):
+            yield from _text(document, event, end)
+        elif event.kind == "comment" or (event.kind == "void" and event.name in KEPT):
+            yield Piece("atom", document[start:end], event.name, "", start, end)
+        elif event.kind in ("open", "close") and event.name in INLINE:
+            yield Piece("open" if event.kind == "open" else "close", document[start:end], event.name, "", start, end)
+        else:
+            yield None
+
+
+def _text(document: str, event: _Event, end: int) -> Iterator[Piece | None]:
+    """A piece of text, and what the parser ignores behind it, which divides sentences."""
+    written = document[event.start : end]
+    if event.kind == "text" and not written == event.text:
+        yield Piece("text", html.unescape(event.text), "", "", event.start, event.start + len(event.text))
+        yield None
+        return
+    yield Piece("text", html.unescape(written), "", "", event.start, end)
+
+
+def _closing(events: Sequence[_Event], first: int) -> int:
+    """The index of the event that ends an element, or of the last one."""
+    depth = 0
+    for index in range(first, len(events)):
+        if events[index].name == events[first].name:
+            depth += {"open": 1, "close": -1}.get(events[index].kind, 0)
+        if not depth:
+            return index
+    return len(events) - 1
