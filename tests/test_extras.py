@@ -19,8 +19,13 @@ TRACE = regard.Trace.from_weights(["a"], ["b"], [[1.0]])
 PROJECT = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
+IMPORTED = {"markdown_it_py": "markdown_it"}
+"""Packages that are imported under another name."""
+
+
 def names(requirements):
-    return {re.split(r"[\[<>=; ]", each)[0].replace("-", "_") for each in requirements} - {"regard"}
+    found = {re.split(r"[\[<>=; ]", each)[0].replace("-", "_") for each in requirements} - {"regard"}
+    return {IMPORTED.get(name, name) for name in found}
 
 
 @pytest.mark.parametrize("extra", EXTRAS)

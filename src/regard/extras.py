@@ -18,6 +18,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "ray": ("ray",),
     "wandb": ("wandb",),
     "mlflow": ("mlflow",),
+    "markup": ("markdown_it",),
 }
 """The packages that each extra brings, by the names under which they are imported."""
 

@@ -73,7 +73,9 @@ def result_text(
         return as_json(None if result is None else before | result.to_dict())
     if result is None:
         return ""
-    return in_one_line(model.as_detail(result, options) if detail else model.as_text(result, options))
+    text = model.as_detail(result, options) if detail else model.as_text(result, options)
+    # A document keeps its lines as they are; what is printed ends its last one.
+    return text.removesuffix("\n") if options.takes_documents else in_one_line(text)
 
 
 def run_job(predictor: Predictor, io: InputOutput, *, label: str) -> None:

@@ -6,6 +6,7 @@ say what an input and a line of output are. `regard.cli.verbs.NAME` is the comma
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import fields, replace
 from inspect import Parameter as Argument
 from inspect import Signature
@@ -88,24 +89,27 @@ def run_verb(
     from regard.data.progress import track
     from regard.systems.system import System
 
-    if found.declaration.inputs == "texts":
+    options = arguments.completed(options)
+    takes_files = found.declaration.inputs == "images" or options.takes_documents
+    if found.declaration.inputs == "texts" and not takes_files:
         warn_of_files(given, "--file" if hasattr(arguments, "file") else "--input")
     if io.show is None and drawing.given:
         raise OptionError(f"--{next(iter(drawing.given))} is for --show: add --show - or --show FILE.")
     if io.show is not None and options.traces == "none":
         raise OptionError("--show needs what was attended to, which --traces none leaves out.")
     for_one = [f"{option} {path}" for option, path in {"--show": io.figure, **arguments.writes}.items() if path]
+    if options.takes_documents and (io.input or len(given) > 1):
+        raise OptionError("One document at a time: name it, or pipe it in; --input takes files with one text per line.")
     quiet = options if io.json or io.show else replace(options, traces="none")
     if io.into_folder((*given, *arguments.reads)):
-        if for_one or io.show:
-            raise OptionError(f"{(*for_one, '--show -')[0]} is not for an output folder.")
+        if for_one or io.show or arguments.line_files:
+            raise OptionError(f"{(*for_one, *arguments.line_files, '--show -')[0]} is not for an output folder.")
         job = VerbPredictor(found, model, quiet, io.json, io.device, io.trust)
         run_job(job, io, label=found.name.capitalize())
         return
-    takes_images = found.declaration.inputs == "images"
-    if takes_images and not given and not io.input:
+    if found.declaration.inputs == "images" and not given and not io.input:
         raise OptionError(f"No images given. Usage: regard {found.name} IMAGE ...")
-    io.check_files([*arguments.reads, *(given if takes_images else ())], arguments.writes)
+    io.check_files([*arguments.reads, *(given if takes_files else ())], {**arguments.writes, **arguments.line_files})
     system = found.system.load(model, device=io.device, trust=io.trust)
     named = None if io.input else system.read_arguments(given, arguments, options, sys.stdin.buffer)
     if named is None:
@@ -142,8 +146,12 @@ def write_all(
 ) -> bool:
     """Write the text of each result, and draw and save what was asked for; whether anything was drawn."""
     is_drawn = False
-    with writing(io.output) as out:
+    with ExitStack() as files:
+        out = files.enter_context(writing(io.output))
+        beside = {option: files.enter_context(writing(path)) for option, path in arguments.line_files.items()}
         for one, result in results:
+            for option, lines in beside.items():
+                print_line("" if result is None else system.line(option, result), lines)
             if io.json or io.output is not None or io.show != TERMINAL or not system.names_view:
                 print_line(text_of(one, result), out)
                 if out is sys.stdout and not io.input:

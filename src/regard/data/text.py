@@ -102,6 +102,15 @@ def decode_text(stream: ByteStream, name: str) -> str:
     return "\n".join(decode_lines(io.BytesIO(read_limited(stream, name)), name))
 
 
+def decode_document(content: bytes, name: str) -> str:
+    """A document in UTF-8 as it is, line ends included; `name` is for errors."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        hint = next((hint for signature, hint in _SIGNATURES.items() if content.startswith(signature)), "")
+        raise DataError(f"{name} is not UTF-8 text ({error}). {hint or 'Convert it with `iconv -t UTF-8`.'}") from error
+
+
 def split_lines(text: str) -> list[str]:
     r"""The lines of a text, without line ends, which are \n or \r\n as in `read_lines`."""
     return text.replace("\r\n", "\n").split("\n")

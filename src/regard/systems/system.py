@@ -230,6 +230,10 @@ class System(nn.Module, Generic[Input, Output, Chosen]):
         """A result as a command prints it that has this one alone: with what else is worth knowing."""
         return self.as_text(result, options)
 
+    def line(self, option: str, result: Any) -> str:
+        """The line for a result in the file that an option of the command names, one of `arguments.line_files`."""
+        raise TypeError(f"{type(self).__name__} does not define line(option, result), for {option}.")
+
     def save_files(self, given: Any, result: Any, arguments: Any) -> None:
         """Write the files that options of the command ask for beside the result, `arguments.writes`."""
 

@@ -73,7 +73,7 @@ def _starts_in_text(labels: Sequence[str], text: str) -> list[bool]:
     return starts
 
 
-def places_of(labels: Sequence[str], text: str) -> list[int]:
+def positions_of(labels: Sequence[str], text: str) -> list[int]:
     """Where each token begins in the text; -1 for a special one, and for one that does not occur there."""
     # Case is folded first, which changes the length of some letters: every place is taken back to the text itself.
     folded = [letter.casefold() for letter in text]

@@ -1,14 +1,16 @@
 """The settings of a translator: its parts, options, data, training and test set."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
+from cyclopts import Parameter
 from msgspec import Meta
 
 from regard.config import Checked, Count, Fraction, Names, NonNegativeFloat, PositiveInt, fields_of
 from regard.errors import OptionError
 from regard.search.options import Search
-from regard.systems.config import Options
+from regard.systems.config import Arguments, Options
 from regard.training.settings import TrainSettings
 
 Symmetrize = Literal["mutual", "intersection", "union", "grow-diag", "grow-diag-final-and"]
@@ -157,7 +159,7 @@ class TranslationOptions(Options, Search):
     """Translate a text sentence by sentence and join the translations; length limits then apply to each sentence, and
     addresses stay as they are. None uses the setting of the model."""
     links: bool = False
-    """Report which source word each word of the translation attends to most."""
+    """Report which source word each word of the translation attends to most; the command prints it with --json."""
     markup: Literal["", "html", "markdown", "xliff"] = ""
     """Translate whole documents, in which tags stay on the words they belong to and all else stays as it is; empty for
     plain text."""
@@ -167,6 +169,29 @@ class TranslationOptions(Options, Search):
         super().check()
         if self.markup and (self.nbest > 1 or self.prefix is not None or self.links):
             raise OptionError("A document (markup) has one translation: nbest, prefix and links are for plain text.")
+
+    @property
+    def takes_documents(self) -> bool:
+        """Whether an input is a document with markup."""
+        return bool(self.markup)
+
+
+@dataclass(frozen=True)
+class TranslationArguments(Arguments):
+    """What the command takes beside texts."""
+
+    alignments: Annotated[str | None, Parameter(show_default=False)] = None
+    """Write to this file, for each translation, a line with the source word that each of its words attends to most:
+    0-0 1-2 2-1, as Moses and fast_align write it."""
+
+    def completed(self, options: TranslationOptions) -> TranslationOptions:
+        """The options, with word links where they are to be written."""
+        return options if self.alignments is None else replace(options, links=True)
+
+    @property
+    def line_files(self) -> Mapping[str, str]:
+        """The file of word links."""
+        return {} if self.alignments is None else {"--alignments": self.alignments}
 
 
 @dataclass(frozen=True)

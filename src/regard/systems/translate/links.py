@@ -17,7 +17,7 @@ from jaxtyping import Float
 from regard.metrics.alignment import Link, links_from_weights, merge_subwords
 from regard.systems.translate.sentences import PLAIN, Sentence
 from regard.trace import Trace
-from regard.trace.subwords import places_of
+from regard.trace.subwords import positions_of
 
 Weights = Float[np.ndarray, "target source"]
 Span = tuple[int, int]
@@ -83,8 +83,8 @@ def aligned(text: str, sentences: Sequence[Sentence], written: Sequence[str], tr
         blocks += _copied(sentence.before, len(read), len(output))
         read, output = read + sentence.before, output + sentence.before
         source, target = trace.axis(trace.main.columns), trace.axis(trace.main.rows)
-        columns = places_of(source.labels, sentence.given)
-        rows = _recased(places_of(target.labels, target.text or ""), target.text or "", translation)
+        columns = positions_of(source.labels, sentence.given)
+        rows = _recased(positions_of(target.labels, target.text or ""), target.text or "", translation)
         blocks.append(Block(_moved(columns, len(read)), _moved(rows, len(output)), trace.weights))
         read, output = read + sentence.given, output + translation
         blocks += _copied(sentence.after, len(read), len(output))
@@ -100,7 +100,9 @@ def copied(text: str) -> list[Block]:
     """The blocks of a text that is its own translation, but for its whitespace."""
     words = word_spans(text)
     targets = word_spans(" ".join(text.split()))
-    return [Block((source,), (target,), np.ones((1, 1))) for (source, _), (target, _) in zip(words, targets, strict=True)]
+    return [
+        Block((source,), (target,), np.ones((1, 1))) for (source, _), (target, _) in zip(words, targets, strict=True)
+    ]
 
 
 def _copied(part: str, source: int, target: int) -> list[Block]:

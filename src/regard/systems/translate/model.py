@@ -8,7 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from regard.data.alignments import format_links
 from regard.data.batches import pad
+from regard.data.text import ByteStream, decode_document, read_all, read_limited
 from regard.data.tokenizer import END, PAD, START, UNKNOWN, UNKNOWN_MARK, Tokenizer
 from regard.encoders.encoded import Encoded
 from regard.errors import OptionError
@@ -19,7 +21,7 @@ from regard.search.search import search
 from regard.systems.assembly import build_embedding
 from regard.systems.system import Result, System
 from regard.systems.translate.assembly import build_decoder, build_encoder
-from regard.systems.translate.config import TranslationConfig, TranslationOptions
+from regard.systems.translate.config import TranslationArguments, TranslationConfig, TranslationOptions
 from regard.trace import Axis, Map, Series, Trace
 
 
@@ -40,6 +42,11 @@ class Translation(Result):
     are separated by whitespace and counted from 0."""
     note: str = ""
     """What the user should know about it, such as why it has no trace."""
+
+    @property
+    def caution(self) -> str:
+        """What a command says beside the translation."""
+        return self.note
 
 
 class Translator(System[str, Translation, TranslationOptions]):
@@ -105,6 +112,20 @@ class Translator(System[str, Translation, TranslationOptions]):
 
         # Splits the texts, and has their sentences decoded as the inputs of any system are.
         return translate_texts(self, super().predict_all, inputs, options)
+
+    def read_arguments(
+        self, given: Sequence[str], arguments: TranslationArguments, options: TranslationOptions, pipe: ByteStream
+    ) -> list[str] | None:
+        """Texts; or with `markup` whole documents, of which the standard input is one."""
+        if not options.markup:
+            return list(given) or None
+        return [decode_document(read_all(path), path) for path in given] or [
+            decode_document(read_limited(pipe, "The standard input"), "The standard input")
+        ]
+
+    def line(self, option: str, result: Translation) -> str:
+        """The word links of a translation, which `--alignments` writes."""
+        return format_links(result.links)
 
     @property
     def has_attention(self) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
+from regard.data.text import well_formed
 from regard.errors import counted
 from regard.systems.translate.config import TranslationOptions
 from regard.systems.translate.markup.pieces import Piece, marked
@@ -33,13 +34,16 @@ class Segment:
 
 
 class Format(Protocol):
-    """A kind of document: a module with these two functions."""
+    """A kind of document: a module with these functions."""
 
-    def segments(self, document: str) -> list[Segment]:
-        """The segments of a document, in order; a DataError where it is none."""
+    def segments(self, document: str) -> tuple[list[Segment], str]:
+        """The segments of a document, in order, and what cannot be translated; a DataError where it is none."""
 
     def escape(self, text: str) -> str:
         """Text as the document writes it between tags."""
+
+    def finished(self, segment: Segment, text: str) -> str | None:
+        """A translated segment as it is written; None where the document would read it otherwise."""
 
 
 def translate_documents(
@@ -47,13 +51,14 @@ def translate_documents(
 ) -> list[Translation]:
     """The translation of each document; its note says which tags had no clear place."""
     asked = with_traces(model, options, "The places of tags")
-    form: Format = import_module(f"regard.systems.translate.markup.{options.markup}")  # type: ignore[assignment]
+    form: Format = import_module(f"regard.systems.translate.markup.{options.markup}")
+    documents = [well_formed(document) for document in documents]
     segments = [form.segments(document) for document in documents]
-    given = [[(each, marked(each.pieces)) for each in of_document] for of_document in segments]
+    given = [[(each, marked(each.pieces)) for each in of_document] for of_document, _ in segments]
     texts = [each.text for of_document in given for _, each in of_document]
     found = iter(translate_in_parts(model, decode, texts, asked))
     results = []
-    for document, of_document in zip(documents, given, strict=True):
+    for document, of_document, (_, left_out) in zip(documents, given, segments, strict=True):
         parts, place = [], 0
         unsure: list[str] = []
         translations = []
@@ -62,8 +67,11 @@ def translate_documents(
             translations.append(translation)
             placed = Placement(read, translation.text, blocks()).place(form.escape)
             unsure += placed.unsure
-            written = f"{segment.opening}{read.before}{placed.text}{read.after}{segment.closing}"
-            parts += [document[place : segment.start], written]
+            written = form.finished(segment, f"{read.before}{placed.text}{read.after}")
+            if written is None:
+                unsure.append(f"left as it is: {read.text}")
+                continue
+            parts += [document[place : segment.start], segment.opening, written, segment.closing]
             place = segment.end
         result = Translation(
             document,
@@ -71,7 +79,7 @@ def translate_documents(
             sum(each.score for each in translations) / max(1, len(translations)),
             all(each.finished for each in translations),
             trace=joined([each.trace for each in translations if each.trace]) if translations else None,
-            note=_report(unsure, sum(len(read.marks) for _, read in of_document)),
+            note=f"{left_out} {_report(unsure, sum(len(read.marks) for _, read in of_document))}".strip(),
         )
         results.append(without_traces(result, options))
     return results

@@ -5,6 +5,7 @@ so that attributes, entities and white space stay as they are written.
 """
 
 import html
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -13,19 +14,26 @@ from itertools import accumulate, groupby
 from regard.systems.translate.markup.documents import Segment
 from regard.systems.translate.markup.pieces import Piece, balanced
 
-INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite data del dfn em font i ins mark nobr q s small span strike strong sub sup time u"
-    .split()
-)  # fmt: skip
+INLINE = frozenset((
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font", "i", "ins",
+    "mark", "nobr", "q", "s", "small", "span", "strike", "strong", "sub", "sup", "time", "u",
+))  # fmt: skip
 """Elements whose words belong to the sentence around them."""
-KEPT = frozenset("code kbd samp tt var svg math ruby object canvas audio video script style img wbr".split())
+KEPT = frozenset((
+    "code", "kbd", "samp", "tt", "var", "svg", "math", "ruby", "object", "canvas", "audio", "video", "script",
+    "style", "img", "wbr",
+))  # fmt: skip
 """Elements that stand in a sentence and are kept as they are, with all that is in them."""
-VERBATIM = frozenset("pre textarea xmp iframe noembed noframes plaintext template".split())
+VERBATIM = frozenset(("pre", "textarea", "xmp", "iframe", "noembed", "noframes", "plaintext", "template"))
 """Elements that divide sentences and are kept as they are."""
-VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
+VOID = frozenset((
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
+))  # fmt: skip
 """Elements without an end tag."""
-SPELLED = frozenset("code kbd samp tt var".split())
+SPELLED = frozenset(("code", "kbd", "samp", "tt", "var"))
 """Kept elements whose words are part of the sentence."""
+_MARKUP = re.compile("<[A-Za-z!/?]")
+"""What a browser takes for markup, also where Python's parser takes it for text."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,7 @@ class _Event:
 class _Reader(HTMLParser):
     """Lists what a document consists of, and where each part begins."""
 
-    CDATA_CONTENT_ELEMENTS = (  # type: ignore[assignment]
+    CDATA_CONTENT_ELEMENTS = (  # type: ignore[misc]
         "script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes", "plaintext",
     )  # fmt: skip
 
@@ -73,8 +81,8 @@ class _Reader(HTMLParser):
         self._add("close", tag)
 
     def handle_data(self, data: str) -> None:
-        """Text, as it is written."""
-        self._add("text", text=data)
+        """Text, as it is written; with the name of an element such as a script in which nothing is markup."""
+        self._add("text", self.cdata_elem or "", data)
 
     def handle_entityref(self, name: str) -> None:
         """A character by its name."""
@@ -92,17 +100,39 @@ class _Reader(HTMLParser):
         """A declaration, such as the type of the document."""
         self._add("other")
 
-    handle_pi = unknown_decl = handle_decl
+    def handle_pi(self, data: str) -> None:
+        """An instruction."""
+        self._add("other")
+
+    def unknown_decl(self, data: str) -> None:
+        """Anything else of this form."""
+        self._add("other")
 
 
-def segments(document: str) -> list[Segment]:
-    """The segments of a page, also of a part of one."""
+def segments(document: str) -> tuple[list[Segment], str]:
+    """The segments of a page, also of a part of one; from damaged markup on, nothing is translated."""
+    events = _Reader(document).events
+    ends = [*(event.start for event in events[1:]), len(document)]
+    damaged = (
+        index for index, event in enumerate(events) if _is_damaged(event, document[event.start : ends[index] + 1])
+    )
+    last = next(damaged, len(events))
     found = []
-    for is_boundary, run in groupby(_pieces(document), key=lambda piece: piece is None):
+    for is_boundary, run in groupby(_pieces(document, events[:last], ends), key=lambda piece: piece is None):
         for pieces in () if is_boundary else balanced([piece for piece in run if piece is not None]):
             if any(map(str.isalpha, "".join(piece.content for piece in pieces if piece.kind == "text"))):
                 found.append(Segment(pieces[0].start, pieces[-1].end, pieces))
-    return found
+    if last == len(events):
+        return found, ""
+    line = document.count("\n", 0, events[last].start) + 1
+    return found, f"Damaged markup in line {line}: the page is left as it is from there on."
+
+
+def _is_damaged(event: _Event, written: str) -> bool:
+    """Whether a browser would read a part, which is given with one more character, in another way than the parser."""
+    if event.kind == "text" and not event.name:
+        return _MARKUP.search(written) is not None
+    return event.kind == "comment" and re.match("<!--.*--!>|<!---?>", written, re.DOTALL) is not None
 
 
 def escape(text: str) -> str:
@@ -110,49 +140,50 @@ def escape(text: str) -> str:
     return html.escape(text, quote=False)
 
 
-def _pieces(document: str) -> Iterator[Piece | None]:
-    """The pieces of a page; None for whatever divides sentences."""
-    events = _Reader(document).events
-    ends = [*(event.start for event in events[1:]), len(document)]
+def finished(segment: Segment, text: str) -> str | None:
+    """A translated segment as it is written."""
+    return text
+
+
+def _pieces(document: str, events: Sequence[_Event], ends: Sequence[int]) -> Iterator[Piece | None]:
+    """The pieces of a page, of which each event ends where `ends` says; None for whatever divides sentences."""
     index = 0
     while index < len(events):
         event, start, end = events[index], events[index].start, ends[index]
         index += 1
-        if event.kind == "open" and (event.is_kept or event.name in KEPT or event.name in VERBATIM):
+        if event.kind == "open" and (
+            event.is_kept or event.name in KEPT | VERBATIM or _is_reference(events, index - 1)
+        ):
             last = _closing(events, index - 1)
-            reading = "".join(each.text for each in events[index:last])
-            end, index = ends[last], last + 1
-            if event.name not in INLINE | KEPT or last == len(events) - 1 and events[last].kind != "close":
-                yield None
+            end, index = ends[min(last, len(events) - 1)], last + 1
+            if event.name in INLINE | KEPT and last < len(events):
+                is_word = event.is_kept or event.name in SPELLED
+                yield Piece("atom", document[start:end], event.name, is_word, start, end)
             else:
-                is_spelled = event.is_kept or event.name in SPELLED
-                yield Piece("atom", document[start:end], event.name, reading if is_spelled else "", start, end)
+                yield None
         elif event.kind in ("text", "reference"):
-            yield from _text(document, event, end)
+            yield Piece("text", html.unescape(document[start:end]), "", False, start, end)
         elif event.kind == "comment" or (event.kind == "void" and event.name in KEPT):
-            yield Piece("atom", document[start:end], event.name, "", start, end)
+            yield Piece("atom", document[start:end], event.name, False, start, end)
         elif event.kind in ("open", "close") and event.name in INLINE:
-            yield Piece("open" if event.kind == "open" else "close", document[start:end], event.name, "", start, end)
+            yield Piece("open" if event.kind == "open" else "close", document[start:end], event.name, False, start, end)
         else:
             yield None
 
 
-def _text(document: str, event: _Event, end: int) -> Iterator[Piece | None]:
-    """A piece of text, and what the parser ignores behind it, which divides sentences."""
-    written = document[event.start : end]
-    if event.kind == "text" and not written == event.text:
-        yield Piece("text", html.unescape(event.text), "", "", event.start, event.start + len(event.text))
-        yield None
-        return
-    yield Piece("text", html.unescape(written), "", "", event.start, end)
+def _is_reference(events: Sequence[_Event], first: int) -> bool:
+    """Whether an element is raised and has no letters, as the number of a footnote."""
+    if events[first].name != "sup":
+        return False
+    return not any(each.isalpha() for event in events[first : _closing(events, first)] for each in event.text)
 
 
 def _closing(events: Sequence[_Event], first: int) -> int:
-    """The index of the event that ends an element, or of the last one."""
+    """The index of the event that ends an element, or the number of events where none does."""
     depth = 0
     for index in range(first, len(events)):
         if events[index].name == events[first].name:
             depth += {"open": 1, "close": -1}.get(events[index].kind, 0)
         if not depth:
             return index
-    return len(events) - 1
+    return len(events)

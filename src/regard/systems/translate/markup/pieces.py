@@ -2,9 +2,9 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Literal
 
 
@@ -18,8 +18,8 @@ class Piece:
     """The text as people read it; of all others, the markup, verbatim."""
     name: str = ""
     """What pairs the tags of an element."""
-    reading: str = ""
-    """What the model reads for an atom that is part of the sentence; "" where it is none."""
+    is_word: bool = False
+    """Whether an atom is a word of the sentence, as code is: the model then reads a name in its place."""
     start: int = 0
     """Where the piece begins in the document."""
     end: int = 0
@@ -103,6 +103,7 @@ def marked(pieces: Sequence[Piece]) -> Marked:
     fresh: list[Mark] = []  # begun, and still without characters
     has_space = False
     following = _following(pieces)
+    names = _names("".join(piece.content for piece in pieces if piece.kind == "text"))
 
     def add(letters: str) -> None:
         nonlocal has_space
@@ -137,11 +138,16 @@ def marked(pieces: Sequence[Piece]) -> Marked:
             continue
         mark.space_after = following[index + 1].isspace()
         touches = bool(text and not has_space and text[-1].isalnum()) or following[index + 1].isalnum()
-        if piece.reading and not touches:  # what is read for it must be a word of its own
+        if piece.is_word and not touches:
             fresh.append(mark)
-            add(piece.reading)
+            add(next(names))
             mark.end = len(text)
     return Marked(pieces, "".join(text), marks, _edge(pieces[0]), _edge(pieces[-1], at_end=True) if text else "")
+
+
+def _names(text: str) -> Iterator[str]:
+    """Names that models copy, and that a text does not have."""
+    return (name for number in count(1) if (name := f"X{number}") not in text)
 
 
 def _following(pieces: Sequence[Piece]) -> list[str]:

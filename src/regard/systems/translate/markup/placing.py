@@ -121,7 +121,9 @@ class Placement:
             start, of_mark = shares[mark]
             (low, high), gain = self._best(start, of_mark, free)
             if gain <= 0:
-                possible = np.where(free[start : start + len(of_mark)], of_mark * self._weights[start:][: len(of_mark)], 0)
+                possible = np.where(
+                    free[start : start + len(of_mark)], of_mark * self._weights[start:][: len(of_mark)], 0
+                )
                 self._unsure.append(mark)
                 if not possible.any():
                     continue
@@ -136,7 +138,9 @@ class Placement:
     def _shares(self, mark: Mark, within: Span) -> tuple[int, Shares]:
         """The shares of a mark for the units of the translation, from the first one that a table is about."""
         low, high = self._units(mark)
-        tables = [each for each in self._tables if each.source < high and low < each.source + each.cumulated.shape[1] - 1]
+        tables = [
+            each for each in self._tables if each.source < high and low < each.source + each.cumulated.shape[1] - 1
+        ]
         if not tables:
             return within[0], np.zeros(0)
         start = max(within[0], min(each.target for each in tables))
