@@ -270,3 +270,12 @@ def test_every_number_of_a_request_has_a_bound_which_the_document_names(client):
         about = document["paths"][f"/v1/translate/{name}"]["post"]["description"]
         assert f"at most {MAX_SENTENCE_TOKENS} tokens" in about
     assert f"above {MAX_ALIGNED_TOKENS} tokens" in document["paths"]["/v1/translate/align"]["post"]["description"]
+
+
+def test_documents_and_word_links_are_answered(client):
+    page = "<p>The <b>red</b> house.</p>"
+    found = posted(client, "translate", input=page, options={"markup": "html"})["results"][0]
+    assert found["text"] == "<p>La maison <b>rouge</b>.</p>"
+    assert found["note"] == ""
+    links = posted(client, "translate", input="The red house.", options={"links": True})["results"][0]
+    assert (links["links"], links["trace"]) == ([[0, 0], [1, 2], [2, 1]], None)

@@ -9,7 +9,7 @@ import bisect
 import difflib
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -65,13 +65,25 @@ def _shifted(text: str, parts: Sequence[str]) -> list[Span]:
 
 
 def word_links(source: str, target: str, blocks: Sequence[Block]) -> tuple[Link, ...]:
-    """Each word of a translation with the word of the text that it attends to most, both counted from 0."""
-    starts = [[start for start, _ in word_spans(text)] for text in (source, target)]
+    """Each word of a translation with the word of the text that it attends to most, both counted from 0.
+
+    Punctuation that touches a word of the translation does not count: it attends to punctuation.
+    """
+    spans = [word_spans(text) for text in (source, target)]
+    starts = [[start for start, _ in of_text] for of_text in spans]
+    touching = _touching(target, spans[1])
     found: set[Link] = set()
     for block in blocks:
-        first_source, first_target, weights = block.grouped(*starts)
+        bare = replace(block, target=tuple(-1 if index in touching else index for index in block.target))
+        first_source, first_target, weights = bare.grouped(*starts)
         found |= {(first_source + i, first_target + j) for i, j in links_from_weights(weights)}
     return tuple(sorted(found))
+
+
+def _touching(text: str, words: Sequence[Span]) -> set[int]:
+    """Where the signs stand that are part of a word with letters or digits."""
+    written = [span for span in words if any(map(str.isalnum, text[slice(*span)]))]
+    return {index for start, end in written for index in range(start, end) if not text[index].isalnum()}
 
 
 def aligned(text: str, sentences: Sequence[Sentence], written: Sequence[str], traces: Sequence[Trace]) -> list[Block]:
