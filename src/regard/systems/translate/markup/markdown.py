@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 FRONT_MATTER = re.compile(r"\A---\n.*?\n---(?:\n|\Z)", re.DOTALL)
+_LINE_END = re.compile(r"\r\n|\n|\r")
 _CHECKBOX = re.compile(r"\[[ xX]\] ")
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)")
 _SPECIAL = re.compile(r"[\\`*_\[\]<>#|~]|&(?=#?\w+;)")
@@ -37,17 +38,15 @@ def segments(document: str) -> tuple[list[Segment], str]:
     """The segments of a document."""
     front = FRONT_MATTER.match(document)
     skipped = front.end() if front else 0
-    lines = document[skipped:].splitlines(keepends=True)
-    starts = [skipped]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
+    starts = [skipped, *(end.end() for end in _LINE_END.finditer(document, skipped)), len(document)]
     # Several cells stand in one line: each is looked for behind the one before.
     place, found = skipped, []
     for token in _parser().parse(document[skipped:]):
         if token.type != "inline" or token.map is None:
             continue
-        for line, lines, children in _parts(token):
-            extent = _extent(document, lines, starts[token.map[0] + line :], place)
+        for number, lines, children in _parts(token):
+            first = token.map[0] + number
+            extent = _extent(document, lines, starts[first : first + len(lines) + 1], place)
             if extent is None:
                 break
             start, place = extent
@@ -108,7 +107,7 @@ def _parts(token: "Token") -> "Iterator[tuple[int, list[str], list[Token]]]":
 def _extent(document: str, lines: Sequence[str], starts: Sequence[int], place: int) -> tuple[int, int] | None:
     """Where lines stand in a document, behind a place; None where they are written in another way, as some cells are.
 
-    `starts` are where the lines of the document begin, from the first of these on.
+    `starts` are where these lines of the document begin, and the line after them.
     """
     if len(starts) <= len(lines) or not lines[0].strip():
         return None
