@@ -133,7 +133,7 @@ class AttentionGraph:
             logits = self.compared(asked) + asked.bias
         else:
             logits = graph.ReduceSum(projected * 0.0, [2], keepdims=1) + asked.bias
-        weights = WEIGHS[type(self.align)](self, logits, asked)
+        weights = WEIGHS[type(self.align)](graph, self.align, logits, asked)
         after = {}
         if "position" in state:
             after["position"] = past["position"] + 1.0
@@ -238,12 +238,11 @@ COMPARES: dict[type[scores.Score], Callable[[AttentionGraph, Asked], Value]] = {
 # Alignments: from the logits (b, q, k), minus infinity at padding, to weights
 
 
-def _softmax(of: AttentionGraph, logits: Value, asked: Asked) -> Value:
-    return of.graph.Softmax(logits, axis=-1)
+def _softmax(graph: Graph, align: Any, logits: Value, asked: Asked) -> Value:
+    return graph.Softmax(logits, axis=-1)
 
 
-def _hard(of: AttentionGraph, logits: Value, asked: Asked) -> Value:
-    graph = of.graph
+def _hard(graph: Graph, align: Any, logits: Value, asked: Asked) -> Value:
     chosen = graph.ArgMax(logits, axis=-1, keepdims=1)
     return graph.Cast(graph.Equal(chosen, _positions(graph, logits)), to=graph.onnx.TensorProto.FLOAT)
 
@@ -253,8 +252,7 @@ def _positions(graph: Graph, logits: Value) -> Value:
     return graph.Range(np.int64(0), graph.Squeeze(graph.Shape(logits, start=2, end=3), [0]), np.int64(1))
 
 
-def _sparsemax(of: AttentionGraph, logits: Value, asked: Asked) -> Value:
-    graph = of.graph
+def _sparsemax(graph: Graph, align: Any, logits: Value, asked: Asked) -> Value:
     # A key 2 below the best gets exactly 0, as does padding.
     below = graph.Max(logits - graph.ReduceMax(logits, [-1], keepdims=1), -2.0)
     ordered, _ = graph.nodes("TopK", below, graph.Shape(logits, start=2, end=3), outputs=2, axis=-1)
@@ -266,9 +264,8 @@ def _sparsemax(of: AttentionGraph, logits: Value, asked: Asked) -> Value:
     return graph.Relu(below - graph.GatherElements(excess, last, axis=-1) / support)
 
 
-def _windowed(of: AttentionGraph, logits: Value, centre: Value, window: int) -> tuple[Value, Value]:
+def _windowed(graph: Graph, logits: Value, centre: Value, window: int) -> tuple[Value, Value]:
     """The softmax among the keys of a window, 0 in a row without any; and the distance of each key from the centre."""
-    graph = of.graph
     offset = graph.Cast(_positions(graph, logits), to=graph.onnx.TensorProto.FLOAT) - centre
     closed = graph.Where(graph.LessOrEqual(graph.Abs(offset), float(window)), logits, -math.inf)
     best = graph.ReduceMax(closed, [-1], keepdims=1)
@@ -278,23 +275,20 @@ def _windowed(of: AttentionGraph, logits: Value, centre: Value, window: int) -> 
     return exponents / total, offset
 
 
-def _local_monotonic(of: AttentionGraph, logits: Value, asked: Asked) -> Value:
-    assert isinstance(of.align, aligns.LocalMonotonic)  # noqa: S101 - it is listed for this class
+def _local_monotonic(graph: Graph, align: Any, logits: Value, asked: Asked) -> Value:
     assert asked.position is not None  # noqa: S101 - `start` has it
-    return _windowed(of, logits, asked.position, of.align.window)[0]
+    return _windowed(graph, logits, asked.position, align.window)[0]
 
 
-def _local_predictive(of: AttentionGraph, logits: Value, asked: Asked) -> Value:
-    graph, align = of.graph, of.align
-    assert isinstance(align, aligns.LocalPredictive)  # noqa: S101 - it is listed for this class
+def _local_predictive(graph: Graph, align: Any, logits: Value, asked: Asked) -> Value:
     assert asked.length is not None  # noqa: S101 - `needs_length` says so
     seen = graph.Tanh(graph.linear(asked.query, align.layer.weight))
     share = graph.Sigmoid(graph.linear(seen, align.direction.weight))
-    weights, offset = _windowed(of, logits, asked.length * share - 1.0, align.window)
+    weights, offset = _windowed(graph, logits, asked.length * share - 1.0, align.window)
     return weights * graph.Exp(offset * offset * (-1 / (2 * align.sigma**2)))
 
 
-WEIGHS: dict[type[aligns.Align], Callable[[AttentionGraph, Value, Asked], Value]] = {
+WEIGHS: dict[type[aligns.Align], Callable[[Graph, Any, Value, Asked], Value]] = {
     aligns.Softmax: _softmax,
     aligns.Uniform: _softmax,
     aligns.Hard: _hard,

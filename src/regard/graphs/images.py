@@ -153,4 +153,4 @@ def annotated(graph: Graph, annotations: Annotations, features: Value) -> Source
     bias = graph.ConstantOfShape(ones, value=graph.tensor([0.0]))
     length = graph.Cast(graph.Shape(states, start=1, end=2), to=graph.onnx.TensorProto.FLOAT)
     summary = graph.ReduceMean(states, [1], keepdims=0)
-    return Source(states, bias, graph.Reshape(length, [1, 1, 1]), summary, annotations.dim)
+    return Source(states, summary, bias, graph.Reshape(length, [1, 1, 1]), annotations.dim)

@@ -25,25 +25,29 @@ INFINITE = 2**62
 
 
 def encode_recurrent(graph: Graph, encoder: RecurrentEncoder, ids: Value, mask: Value) -> Source:
-    """The graph of a recurrent encoder, with the operators GRU and LSTM."""
-    onnx, network = graph.onnx, encoder.network
+    """The graph of a recurrent encoder."""
     lengths = graph.ReduceSum(mask, [1], keepdims=0)
-    counted = graph.Cast(lengths, to=onnx.TensorProto.INT32)
-    states = graph.Transpose(graph.embedding(encoder.embedding.weight, ids), perm=[1, 0, 2])
-    summary = states
+    words = graph.embedding(encoder.embedding.weight, ids)
+    return Source(*read_sequences(graph, encoder.network, words, lengths), *padding(graph, mask), encoder.dim)
+
+
+def read_sequences(graph: Graph, network: nn.RNNBase, inputs: Value, lengths: Value) -> tuple[Value, Value]:
+    """The states (b, n, d) of padded sequences (b, n, e), and the last ones of each direction (b, d)."""
+    counted = graph.Cast(lengths, to=graph.onnx.TensorProto.INT32)
+    states = last = graph.Transpose(inputs, perm=[1, 0, 2])
     for layer in range(network.num_layers):
         parts = [_gates(network, layer, end) for end in ("", "_reverse")[: 1 + network.bidirectional]]
-        inputs, recurrent = (_stacked(graph, [part[index] for part in parts]) for index in (0, 1))
+        weights, recurrent = (_by_direction(graph, [part[index] for part in parts]) for index in (0, 1))
         biases = graph.constant(torch.stack([torch.cat(part[2:]) for part in parts]))
         direction = "bidirectional" if network.bidirectional else "forward"
         options: dict[str, Any] = {"hidden_size": network.hidden_size, "direction": direction}
         if network.mode == "GRU":
             options["linear_before_reset"] = 1
-        found = graph.nodes(network.mode, states, inputs, recurrent, biases, counted, outputs=2, **options)
+        found = graph.nodes(network.mode, states, weights, recurrent, biases, counted, outputs=2, **options)
         # (n, directions, b, h) and (directions, b, h)
         states = graph.Reshape(graph.Transpose(found[0], perm=[0, 2, 1, 3]), [0, 0, -1])
-        summary = graph.Reshape(graph.Transpose(found[1], perm=[1, 0, 2]), [0, -1])
-    return Source(graph.Transpose(states, perm=[1, 0, 2]), *padding(graph, mask), summary, encoder.dim)
+        last = graph.Reshape(graph.Transpose(found[1], perm=[1, 0, 2]), [0, -1])
+    return graph.Transpose(states, perm=[1, 0, 2]), last
 
 
 def _gates(network: nn.RNNBase, layer: int, end: str) -> list[Tensor]:
@@ -56,7 +60,7 @@ def _gates(network: nn.RNNBase, layer: int, end: str) -> list[Tensor]:
     return found
 
 
-def _stacked(graph: Graph, matrices: list[Tensor]) -> Value:
+def _by_direction(graph: Graph, matrices: list[Tensor]) -> Value:
     """The matrices of the directions, (directions, out, in)."""
     wide = graph.matrix(torch.cat(matrices))
     return graph.Reshape(wide, [len(matrices), *matrices[0].shape])

@@ -14,12 +14,12 @@ class Source:
 
     states: Value
     """(b, n, d)."""
+    summary: Value
+    """(b, s)."""
     bias: Value
     """(b, 1, n): 0, and minus infinity at padding."""
     length: Value
     """(b, 1, 1): the number of states."""
-    summary: Value
-    """(b, s)."""
     width: int
     """Features of a state."""
 

@@ -37,7 +37,7 @@ def encode_transformer(graph: Graph, encoder: TransformerEncoder, ids: Value, ma
     states = normalised(graph, encoder.norm, states)
     exists = graph.Cast(graph.Unsqueeze(mask, [-1]), to=graph.onnx.TensorProto.FLOAT)
     summary = graph.ReduceSum(states * exists, [1], keepdims=0) / graph.Squeeze(length, [2])
-    return Source(states, bias, length, summary, encoder.dim)
+    return Source(states, summary, bias, length, encoder.dim)
 
 
 def _size(graph: Graph, value: Value, axis: int) -> Value:
