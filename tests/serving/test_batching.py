@@ -133,7 +133,9 @@ def test_a_full_queue_and_a_greedy_client_are_refused():
     async def scenario(batcher, model):
         first = await busy(batcher, model, client="x")
         waiting = await started(batcher.answer(model, Options(), ["a"] * 3, client="y"))
-        with pytest.raises(RefusedError, match=r"You already have 3 queued inputs \(at most 4\)") as greedy:
+        with pytest.raises(
+            RefusedError, match=r"You already have 3 queued inputs \(at most 4: --per-client\)"
+        ) as greedy:
             await batcher.answer(model, Options(), ["b"] * 2, client="y")
         with pytest.raises(RefusedError, match="Inputs that wait: 3") as full:
             await batcher.answer(model, Options(), ["c"] * 3, client="z")
@@ -147,7 +149,10 @@ def test_a_full_queue_and_a_greedy_client_are_refused():
 @pytest.mark.parametrize(("queue", "per_client"), [(9, 4), (4, 9)])
 def test_more_inputs_than_can_ever_wait_are_too_large(queue, per_client):
     async def scenario(batcher, model):
-        with pytest.raises(RefusedError, match="At most 4 inputs of a client can wait at a time; got 5") as refused:
+        with pytest.raises(
+            RefusedError,
+            match=r"At most 4 inputs of a client can wait at a time \(the server's --(queue|per-client)\); got 5",
+        ) as refused:
             await batcher.answer(model, Options(), ["a"] * 5)
         return refused.value.status, refused.value.retry_after, await batcher.answer(model, Options(), ["a"] * 4)
 

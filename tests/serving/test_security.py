@@ -93,3 +93,24 @@ def test_an_address_that_others_reach_needs_a_token():
         assert ServerSettings(host=host).is_local
     with pytest.raises(OptionError, match="one word"):
         ServerSettings(token="two words")  # noqa: S106
+
+
+@pytest.mark.parametrize("cors", ["https://a.test", "*"])
+def test_pages_of_chosen_origins_may_use_the_server(cors):
+    settings = ServerSettings(token="a-secret", cors=(cors,))  # noqa: S106
+    with TestClient(create_app(settings), base_url="http://localhost") as client:
+        asked = {"origin": "https://a.test", "access-control-request-method": "POST"}
+        allowed = client.options("/v1/translate", headers=asked | {"access-control-request-headers": "authorization"})
+        assert allowed.status_code == 200
+        for headers, status in ((ALLOWED, 200), ({}, 401)):
+            answer = client.get("/v1/models", headers={**headers, "origin": "https://a.test"})
+            assert answer.status_code == status
+            assert answer.headers["access-control-allow-origin"] == cors
+        other = client.get("/v1/models", headers={**ALLOWED, "origin": "https://b.test"})
+        assert other.status_code == (200 if cors == "*" else 403)
+
+
+@pytest.mark.parametrize("origin", ["a.test", "https://a.test/", "https://*.test", "", "null"])
+def test_what_is_no_origin_is_refused(origin):
+    with pytest.raises(OptionError, match=r"--cors takes an origin such as https://example.org"):
+        ServerSettings(cors=(origin,))

@@ -36,7 +36,9 @@ MAX_BYTES = 2**30
 _ZIP_HEADER = struct.Struct("<26xHH")
 
 
-def open_image(image: ImageInput, *, name: str = "", channels: int = 3, max_pixels: int = MAX_PIXELS) -> Image.Image:
+def open_image(
+    image: ImageInput, *, name: str = "", channels: int = 3, max_pixels: int = MAX_PIXELS, limited_by: str = ""
+) -> Image.Image:
     """Open an image from a path, bytes, a Pillow image or an array, and convert it to RGB or grey (channels=1).
 
     EXIF orientation is applied, transparency becomes white, palette, CMYK and 16-bit images are converted, and of an
@@ -51,10 +53,10 @@ def open_image(image: ImageInput, *, name: str = "", channels: int = 3, max_pixe
         return _convert(_from_array(image, name), channels)
     with _as_data_error(name):
         if isinstance(image, Image.Image):
-            return _decode(image, name, channels, max_pixels)
+            return _decode(image, name, channels, max_pixels, limited_by)
         source = io.BytesIO(image) if isinstance(image, bytes | bytearray) else _existing(Path(image))
         with Image.open(source) as opened:
-            return _decode(opened, name, channels, max_pixels)
+            return _decode(opened, name, channels, max_pixels, limited_by)
 
 
 @dataclass(frozen=True)
@@ -218,12 +220,12 @@ def _as_data_error(name: str) -> Iterator[None]:
         raise DataError(f"{name} cannot be decoded: {why}. It may be truncated or damaged.") from error
 
 
-def _decode(image: Image.Image, name: str, channels: int, max_pixels: int) -> Image.Image:
+def _decode(image: Image.Image, name: str, channels: int, max_pixels: int, limited_by: str) -> Image.Image:
     width, height = image.size
     if width * height > max_pixels:
         raise DataError(
             f"{name} is too large: {width} x {height} pixels, and at most {max_pixels:,} pixels are allowed. "
-            "Make it smaller first."
+            f"Make it smaller first{limited_by}."
         )
     image.load()
     return _convert(_upright(image), channels)

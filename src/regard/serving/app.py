@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from pydantic import BaseModel
+from starlette.middleware.cors import CORSMiddleware
 
 from regard import __version__
 from regard.serving import limits, schemas
@@ -15,6 +16,7 @@ from regard.serving.endpoints import Backend, system_routes
 from regard.serving.errors import add_handlers
 from regard.serving.metrics import ServerMetrics
 from regard.serving.models import Models
+from regard.serving.open_inference import open_inference_routes
 from regard.serving.security import Security
 from regard.serving.settings import MEBIBYTE, ServerSettings
 from regard.serving.workbench import add_workbench
@@ -50,8 +52,18 @@ def create_app(settings: ServerSettings | None = None, folders: Sequence[str] = 
     add_handlers(app)
     app.include_router(_general_routes(backend))
     app.include_router(system_routes(backend))
+    app.include_router(open_inference_routes(backend))
     pages = add_workbench(app)
     app.add_middleware(Security, settings=settings, pages=pages)
+    if settings.cors:
+        # Outermost, so that it answers what browsers ask before a request, and refusals can be read by the page.
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors,
+            allow_methods=("GET", "POST"),
+            allow_headers=("Authorization", "Content-Type", "Accept"),
+            expose_headers=("Retry-After",),
+        )
     app.state.backend = backend
     return app
 

@@ -144,13 +144,15 @@ class Batcher:
         if self._is_stopped:
             raise _refusal(STOPPED)
         if count > (limit := min(self._per_client, self._max_waiting)):
-            raise RefusedError(413, f"At most {limit} inputs of a client can wait at a time; got {count}.")
+            option = "--per-client" if limit == self._per_client else "--queue"
+            message = f"At most {limit} inputs of a client can wait at a time (the server's {option}); got {count}."
+            raise RefusedError(413, message)
         if self._waiting[client] + count > self._per_client:
             queued = counted(self._waiting[client], "queued input")
-            message = f"You already have {queued} (at most {self._per_client}). Try again later."
+            message = f"You already have {queued} (at most {self._per_client}: --per-client). Try again later."
             raise RefusedError(429, message, retry_after=RETRY_SECONDS)
         if self.waiting + count > self._max_waiting:
-            raise _refusal(f"The server is busy. Inputs that wait: {self.waiting}. Try again later.")
+            raise _refusal(f"The server is busy. Inputs that wait: {self.waiting} (--queue). Try again later.")
 
     def _forget(self, client: str, count: int) -> None:
         """Count inputs of a client that wait no longer; nothing is kept of clients for whom nothing waits."""
@@ -173,7 +175,10 @@ class Batcher:
     def _refuse_late(self, job: _Job) -> None:
         """Refuse a job whose deadline has passed, unless it is being answered."""
         if not job.taken:
-            self._fail(job, _refusal(f"The request waited longer than {self._deadline:g} seconds. Try again later."))
+            self._fail(
+                job,
+                _refusal(f"The request waited longer than {self._deadline:g} seconds (--deadline). Try again later."),
+            )
 
     async def _run(self) -> None:
         """Answer batch after batch until nothing waits; queues take turns."""

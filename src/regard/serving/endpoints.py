@@ -115,10 +115,10 @@ class _Call:
             for start in range(0, len(self.inputs), size):
                 inputs = self.inputs[start : start + size]
                 results = await self.backend.answer(model, self.options, inputs, self.request)
-                yield await asyncio.to_thread(_plain_results, results, self.trace)
+                yield await asyncio.to_thread(plain_results, results, self.trace)
 
 
-def _plain_results(results: list[Result], trace: bool) -> list[dict[str, Any]]:
+def plain_results(results: list[Result], trace: bool) -> list[dict[str, Any]]:
     """Results as JSON has them, with or without their traces and those of their alternatives."""
     found = [each.to_dict() for each in results]
     for values in found if not trace else ():

@@ -62,7 +62,7 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": ErrorResponse, "description": NAMES[status].replace("_", " ")} for status in statuses}
 
 
-def _explained(error: RequestValidationError) -> str:
+def explained(error: RequestValidationError) -> str:
     """Where the first field is wrong and why; what may be one thing or another has a reason for each."""
     mistakes = error.errors()
     if mistakes[0]["type"] == "json_invalid":
@@ -89,7 +89,7 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def unreadable(request: Request, error: RequestValidationError) -> JSONResponse:
-        return error_response(422, _explained(error))
+        return error_response(422, explained(error))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> JSONResponse:

@@ -32,4 +32,5 @@ def read_image(uri: str, name: str, settings: ServerSettings) -> Image.Image:
         content = base64.b64decode(uri.partition(",")[2], validate=True)
     except (binascii.Error, ValueError) as error:
         raise DataError(f"The {name} is no valid data URI: {error}.") from None
-    return open_image(content, name=f"The image of {name}", max_pixels=settings.max_megapixels * 1_000_000)
+    pixels, option = settings.max_megapixels * 1_000_000, " (the limit is the server's --max-megapixels)"
+    return open_image(content, name=f"The image of {name}", max_pixels=pixels, limited_by=option)

@@ -27,7 +27,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
 _ENCODED = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-OPEN = ("/health", "/v1/systems")
+OPEN = ("/health", "/v1/systems", "/v2/health/live", "/v2/health/ready")
 """Routes that need no token, beside the pages and their files: what they answer is the same for everybody."""
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
@@ -72,7 +72,7 @@ class Security:
 
     @property
     def _too_large(self) -> str:
-        return f"A request may have {self._settings.max_body} MiB."
+        return f"A request may have {self._settings.max_body} MiB (the server's --max-body)."
 
     def _refused(self, is_open: bool, headers: dict[str, str]) -> tuple[int, str] | None:
         """Status and message of a refusal, or nothing."""
@@ -81,8 +81,9 @@ class Security:
             # A page elsewhere may give its own name the address of this machine.
             return 403, "This server only answers to its own name; open it as localhost."
         origin = headers.get("origin")
-        if origin is not None and origin.partition("://")[2] != host:
-            return 403, "Pages of other origins may not use this server."
+        is_own = origin is None or origin.partition("://")[2] == host
+        if not is_own and not {"*", origin} & set(self._settings.cors):
+            return 403, "Pages of this origin may not use the server; its option --cors names those that may."
         if self._settings.token and not is_open and not self._has_token(headers):
             return 401, "Send the token of this server as `Authorization: Bearer TOKEN`."
         length = headers.get("content-length", "0")

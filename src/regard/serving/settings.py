@@ -1,5 +1,6 @@
 """The settings of a server, which `regard serve` takes as options."""
 
+import re
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Annotated
@@ -26,6 +27,8 @@ class ServerSettings(Checked):
     """Bearer token that requests must send; required if other machines can connect."""
     open_to_all: bool = False
     """Allow other machines to connect without a token."""
+    cors: tuple[str, ...] = ()
+    """Origins whose pages may use the server, such as https://example.org; * for all."""
     device: str = ""
     """cpu, cuda or cuda:N; by default the GPU if there is one."""
     memory: PositiveInt = 2048
@@ -54,6 +57,11 @@ class ServerSettings(Checked):
                 f"At {self.host} other machines reach the server: set --token, which requests must carry then, or "
                 "--open-to-all to serve everybody."
             )
+        for origin in self.cors:
+            if origin != "*" and not re.fullmatch(r"https?://[^/\s*]+", origin):
+                raise OptionError(
+                    f"--cors takes an origin such as https://example.org, without a path, or *; got {origin!r:.80}."
+                )
         if self.token and not (self.token.isascii() and self.token.isprintable() and " " not in self.token):
             raise OptionError("A token is one word of printable ASCII characters.")
 
