@@ -10,7 +10,7 @@ import regard
 ROOT = Path(regard.__file__).parent
 ORDER = [
     "errors", "files", "config", "extras", "parts", "trace", "kernels", "attention", "layers", "encoders", "decoders",
-    "search", "graphs",
+    "search", "graphs", "runtime",
     "metrics", "data", "worlds", "viewing", "training", "jobs", "systems", "serving", "bench", "demo",
     "lessons", "cli",
     "__main__",

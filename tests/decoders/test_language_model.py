@@ -12,7 +12,7 @@ from regard.encoders.readers import LSTMReader, SelfAttentionReader
 from regard.search.beam import beam
 from regard.search.hypothesis import Rules
 from regard.search.options import Search
-from regard.search.search import search
+from regard.search.search import DecoderSteps, search
 
 VOCABULARY, INPUT, HIDDEN, START, END = 13, 6, 8, 1, 2
 READERS = {"lstm": LSTMReader, "lstmn": LSTMNReader, "self_attention": SelfAttentionReader}
@@ -42,7 +42,7 @@ def test_a_beam_of_one_is_greedy_and_a_wider_one_is_not_worse(kind):
     model = make(kind)
     narrow, wide = (Search(beam=size, length_penalty=0.0) for size in (1, 200))
     ((first,),) = search(model, model.begin(), RULES, narrow, num_inputs=1, device="cpu")
-    ((same,),) = beam(model, model.begin(), RULES, narrow, num_inputs=1, device="cpu")
+    ((same,),) = beam(DecoderSteps(model, "cpu"), model.begin(), RULES, narrow, num_inputs=1)
     assert same.tokens == first.tokens
     ((best,),) = search(model, model.begin(), RULES, wide, num_inputs=1, device="cpu")
     assert best.score >= same.score - 1e-5

@@ -10,7 +10,7 @@ from helpers.models import TEXTS, small_translator
 from regard.data.tokenizer import Tokenizer
 from regard.systems.translate.config import TranslationOptions
 from regard.systems.translate.markup.documents import translate_documents
-from regard.systems.translate.model import Translation
+from regard.systems.translate.translation import Translation
 from regard.trace import Axis, Map, Series, Trace
 
 WORDS = ("house", "garden", "river", "stone", "green", "quiet", "old", "bird", "sings", "sleeps", "near", "under")

@@ -25,8 +25,9 @@ from helpers.models import (
     small_translator,
 )
 from regard.data.tokenizer import Tokenizer
+from regard.systems.predictor import Result
 from regard.systems.pretrained import pretrained_models
-from regard.systems.system import Result, System
+from regard.systems.system import System
 
 KINDS = sorted({model.kind for model in pretrained_models()})
 """The systems that have a shipped model."""

@@ -16,7 +16,7 @@ from regard.systems.faithfulness import Ablation, _sentence
 from regard.systems.tape.config import TapeOptions
 from regard.systems.translate import faithfulness
 from regard.systems.translate.faithfulness import MAX_ERASED_TOKENS
-from regard.systems.translate.model import Translation
+from regard.systems.translate.translation import Translation
 
 TEXT = "The man in the red jacket is reading an old book."
 

@@ -15,7 +15,8 @@ from helpers.systems import KINDS, Case, close, shipped_case, small_case
 import regard
 from regard.config import Checked, fields_of
 from regard.errors import OptionError
-from regard.systems.system import MAX_BATCH_COST, Result, batches_by_cost, choose_device, in_groups
+from regard.systems.predictor import MAX_BATCH_COST, Result, batches_by_cost, in_groups
+from regard.systems.system import choose_device
 from regard.trace import Trace
 from regard.viewing.view import view
 

@@ -23,6 +23,7 @@ from regard.viewing.tokens import printable_lines
 
 if TYPE_CHECKING:
     from regard.data.text import ByteStream
+    from regard.systems.predictor import Predictor, Result
     from regard.trace import Trace
     from regard.viewing.view import View
 
@@ -214,6 +215,26 @@ def as_json(content: Any) -> str:
 def in_one_line(text: str) -> str:
     r"""The text with a space for whatever some programs end a line at, other than \n."""
     return text.translate(_SPACES)
+
+
+def result_text(
+    model: "Predictor[Any, Any, Any]",
+    given: Any,
+    result: "Result | None",
+    options: Any,
+    *,
+    json: bool,
+    detail: bool = False,
+) -> str:
+    """What is written for an input: the text of its result, or JSON; of a blank line, an empty line or null."""
+    if json:
+        before = {"image": str(given)} if isinstance(given, Path) else {}
+        return as_json(None if result is None else before | result.to_dict())
+    if result is None:
+        return ""
+    text = model.as_detail(result, options) if detail else model.as_text(result, options)
+    # A document keeps its lines as they are; what is printed ends its last one.
+    return text.removesuffix("\n") if options.takes_documents else in_one_line(text)
 
 
 def check_outputs(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.cli.io import InputOutput, as_json, in_one_line, print_error
+from regard.cli.io import InputOutput, as_json, print_error, result_text
 from regard.errors import RegardError, counted
 from regard.files import checksum
 from regard.jobs.inputs import find_inputs
@@ -15,7 +15,7 @@ from regard.jobs.job import count_cores, run
 from regard.jobs.worker import Answer, Job, Predictor
 from regard.systems import registry
 from regard.systems.config import Options
-from regard.systems.system import Result, System
+from regard.systems.pretrained import class_for, load_as
 
 BATCHES_PER_PART = 16
 """Batches that a worker answers at a time; inputs of like cost are put together among these."""
@@ -36,7 +36,7 @@ class VerbPredictor:
     @property
     def chunk_size(self) -> int:
         """Lines that a worker answers at a time."""
-        return BATCHES_PER_PART * self.system.system.max_batch
+        return BATCHES_PER_PART * int(class_for(self.system, self.model).max_batch)
 
     def settings(self) -> dict[str, Any]:
         """The model, identified by its content, and the options."""
@@ -45,7 +45,7 @@ class VerbPredictor:
     def load(self, worker: int, workers: int) -> Answer:
         """Load the model for a worker."""
         device = worker_device(worker, workers, self.device)
-        model = self.system.system.load(self.model, device=device, trust=self.trust)
+        model = load_as(self.system, self.model, device=device, trust=self.trust)
 
         def answer(lines: Sequence[str]) -> list[str]:
             inputs = (model.parse(line, self.options) for line in lines)
@@ -62,20 +62,6 @@ class VerbPredictor:
 def refused(line: str, error: RegardError, *, json: bool) -> str:
     """What is written for a line that cannot be answered: an empty line, or the error as JSON."""
     return as_json({"input": line, "error": str(error)}) if json else ""
-
-
-def result_text(
-    model: System[Any, Any, Any], given: Any, result: Result | None, options: Any, *, json: bool, detail: bool = False
-) -> str:
-    """What is written for an input: the text of its result, or JSON; of a blank line, an empty line or null."""
-    if json:
-        before = {"image": str(given)} if isinstance(given, Path) else {}
-        return as_json(None if result is None else before | result.to_dict())
-    if result is None:
-        return ""
-    text = model.as_detail(result, options) if detail else model.as_text(result, options)
-    # A document keeps its lines as they are; what is printed ends its last one.
-    return text.removesuffix("\n") if options.takes_documents else in_one_line(text)
 
 
 def run_job(predictor: Predictor, io: InputOutput, *, label: str) -> None:

@@ -23,18 +23,22 @@ from regard.cli.io import (
     print_error,
     print_line,
     read_inputs,
+    result_text,
     warn_of_files,
     writing,
 )
 from regard.errors import OptionError
 from regard.systems import registry
 from regard.systems.config import Arguments, Options
+from regard.systems.pretrained import load_as
 
 if TYPE_CHECKING:
-    from regard.systems.system import Result, System
+    from regard.systems.predictor import Predictor, Result
 
 PIPE_WINDOW = 64
 """Inputs of a pipe or of the command line that are read before the first are answered."""
+BATCHES_PER_READ = 16
+"""Batches of a file that are read before the first is answered; inputs of like cost are put together among these."""
 LISTED = "With --input, the images are those that text files list, one path per line. "
 CONTINUES = "Into a folder (--output out/), several workers answer files; run again, an interrupted command continues."
 
@@ -85,9 +89,8 @@ def run_verb(
     options: Options,
 ) -> None:
     """Answer what is given, line by line or as a job, and write, draw and save what was asked for."""
-    from regard.cli.jobs import BATCHES_PER_PART, VerbPredictor, result_text, run_job
     from regard.data.progress import track
-    from regard.systems.system import System
+    from regard.systems.predictor import Predictor
 
     options = arguments.completed(options)
     takes_files = found.declaration.inputs == "images" or options.takes_documents
@@ -104,23 +107,25 @@ def run_verb(
     if io.into_folder((*given, *arguments.reads)):
         if for_one or io.show or arguments.line_files:
             raise OptionError(f"{(*for_one, *arguments.line_files, '--show -')[0]} is not for an output folder.")
+        from regard.cli.jobs import VerbPredictor, run_job
+
         job = VerbPredictor(found, model, quiet, io.json, io.device, io.trust)
         run_job(job, io, label=found.name.capitalize())
         return
     if found.declaration.inputs == "images" and not given and not io.input:
         raise OptionError(f"No images given. Usage: regard {found.name} IMAGE ...")
     io.check_files([*arguments.reads, *(given if takes_files else ())], {**arguments.writes, **arguments.line_files})
-    system = found.system.load(model, device=io.device, trust=io.trust)
+    system = load_as(found, model, device=io.device, trust=io.trust)
     named = None if io.input else system.read_arguments(given, arguments, options, sys.stdin.buffer)
     if named is None:
         lines = read_inputs(io.input, sys.stdin.buffer)
         inputs: Iterable[Any] = (system.parse(line, options) for line in lines)
-        window = BATCHES_PER_PART * system.max_batch if io.input else 1 if sys.stdin.isatty() else PIPE_WINDOW
+        window = BATCHES_PER_READ * system.max_batch if io.input else 1 if sys.stdin.isatty() else PIPE_WINDOW
     else:
         inputs, window = named, PIPE_WINDOW
     if for_one:
         inputs = _only(inputs, for_one[0])
-    detail = named is not None and len(named) == 1 and type(system).as_detail is not System.as_detail
+    detail = named is not None and len(named) == 1 and type(system).as_detail is not Predictor.as_detail
     results = system.stream_some(inputs, options if detail else quiet, read_ahead=window)
     long_work = io.output is not None or (bool(io.input) and not sys.stdout.isatty())
     tracked = track(results, found.name.capitalize(), found.declaration.inputs, enabled=long_work)
@@ -139,7 +144,7 @@ def run_verb(
 def write_all(
     results: "Iterable[tuple[Any, Result | None]]",
     text_of: "Callable[[Any, Result | None], str]",
-    system: "System[Any, Any, Any]",
+    system: "Predictor[Any, Any, Any]",
     io: InputOutput,
     drawing: Drawing,
     arguments: Arguments,

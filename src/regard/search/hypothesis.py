@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-import torch
-from jaxtyping import Bool, Float, Int
-from torch import Tensor
+import numpy as np
+from jaxtyping import Bool, Float
 
 from regard.errors import NonFiniteError, OptionError
+from regard.search.log_probs import LogProbs
 
 LOWEST = -1e4
 """Log-probability of a token that a prefix demands and the model finds impossible; sums with it still tell the tokens
@@ -25,7 +25,7 @@ class Hypothesis:
     """The ranking of beam search (see `Ranking`), also for greedy search and sampling."""
     finished: bool
     """Whether it ends with the end token, rather than at the length limit."""
-    weights: Float[Tensor, "m n"] | None
+    weights: Float[np.ndarray, "m n"] | None
     """The attention weights, one row per log-probability; None for a decoder without attention."""
 
 
@@ -41,16 +41,16 @@ class Ranking:
 
     def score(
         self,
-        log_probs: Float[Tensor, "m"],
-        weights: Float[Tensor, "m n"] | None,
-        exists: Bool[Tensor, "n"] | None,
+        log_probs: Sequence[float],
+        weights: Float[np.ndarray, "m n"] | None,
+        exists: Bool[np.ndarray, "n"] | None,
     ) -> float:
         """Compute the score of an output; `exists` marks the source positions that exist (None: all)."""
-        score: float = log_probs.sum().item() / max(1, len(log_probs)) ** self.length_penalty
+        score: float = sum(log_probs) / max(1, len(log_probs)) ** self.length_penalty
         if self.coverage_penalty and weights is not None:
             covered = weights.sum(0)
-            covered = (covered if exists is None else covered[exists]).clamp(1e-10, 1.0)
-            score += self.coverage_penalty * covered.log().sum().item()
+            covered = (covered if exists is None else covered[exists]).clip(1e-10, 1.0)
+            score += self.coverage_penalty * float(np.log(covered).sum())
         return score
 
 
@@ -91,24 +91,21 @@ class Rules:
         limits = self.limits and [self.limits[index] for index in inputs]
         return replace(self, prefixes=prefixes, limits=limits)
 
-    def apply_(self, log_probs: Float[Tensor, "r y"], tokens: Int[Tensor, "r t"], inputs: Sequence[int]) -> None:
-        """Set the log-probability of each forbidden next token to minus infinity.
+    def apply_(self, log_probs: LogProbs, outputs: Sequence[Sequence[int]], inputs: Sequence[int]) -> None:
+        """Make each forbidden next token impossible.
 
-        `tokens` begin with START; each of the `inputs` has equally many rows. Prefixes are followed also where the
-        other rules forbid a token of theirs, which costs what the model says.
+        `outputs` are the tokens so far, a row each, all of one length; each of the `inputs` has equally many rows.
+        Prefixes are followed also where the other rules forbid a token of theirs, which costs what the model says.
         """
-        length = tokens.shape[1] - 1
-        rows, forced = self._forced(length, inputs, len(tokens)) if self.prefixes else ([], [])
-        given = log_probs[rows, forced].clamp_min(LOWEST) if rows else None
-        log_probs[:, [self.start, *self.banned]] = -torch.inf
-        if length < self.min_length:
-            log_probs[:, self.end] = -torch.inf
+        length = len(outputs[0]) if outputs else 0
+        rows, forced = self._forced(length, inputs, len(outputs)) if self.prefixes else ([], [])
+        given = [max(value, LOWEST) for value in log_probs.at(rows, forced)] if rows else []
+        log_probs.forbid([self.start, *self.banned, *([self.end] if length < self.min_length else [])])
         if self.block_ngrams:
-            for row, past in enumerate(tokens[:, 1:].tolist()):
-                log_probs[row, _repeats(past, self.block_ngrams)] = -torch.inf
-        if given is not None:
-            log_probs[rows] = -torch.inf
-            log_probs[rows, forced] = given
+            for row, past in enumerate(outputs):
+                log_probs.forbid(_repeats(past, self.block_ngrams), row)
+        if rows:
+            log_probs.demand(rows, forced, given)
 
     def _forced(self, length: int, inputs: Sequence[int], num_rows: int) -> tuple[list[int], list[int]]:
         """The rows that are still inside of their prefix, and the next token of each."""
@@ -130,7 +127,7 @@ def check_finite(log_probs: Iterable[float]) -> None:
         )
 
 
-def _repeats(past: list[int], size: int) -> list[int]:
+def _repeats(past: Sequence[int], size: int) -> list[int]:
     """Return the tokens that would repeat an earlier sequence of `size` tokens."""
     begin = tuple(past[len(past) - size + 1 :])
     if len(begin) < size - 1:

@@ -39,7 +39,7 @@ class Search(Checked):
     top_p: Probability = 1.0
     """Sampling: only the most likely tokens whose probabilities add up to this are considered."""
     seed: Seed | None = None
-    """Sampling: random seed; none uses torch's global random state."""
+    """Sampling: random seed; none draws anew each time."""
     max_length: Length | None = None
     """Maximum number of tokens; none lets the model choose a limit."""
     min_length: Length = 0

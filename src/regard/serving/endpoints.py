@@ -22,7 +22,8 @@ from regard.serving.settings import ServerSettings
 from regard.systems import registry
 from regard.systems.endpoint import Streamed
 from regard.systems.faithfulness import faithfulness
-from regard.systems.system import Result, System
+from regard.systems.predictor import Result
+from regard.systems.system import System
 
 Value = TypeVar("Value")
 EVENT_INPUTS = 8

@@ -21,8 +21,9 @@ from regard.serving.models import Served
 from regard.serving.settings import ServerSettings
 from regard.systems.endpoint import NOT_SENT, Streamed
 from regard.systems.faithfulness import Faithfulness
+from regard.systems.predictor import Result
 from regard.systems.registry import Entry
-from regard.systems.system import Result, System
+from regard.systems.system import System
 from regard.trace import Axis, Trace
 from regard.trace.data_uri import to_data_uri
 

@@ -12,26 +12,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
-
-from torch import nn
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from regard import __version__
 from regard.config import Checked, custom_parts, from_values, nearest_hint
 from regard.errors import DataError, ModelError, OptionError, RegardError, RegardWarning, TrainingError
 from regard.files import checksum, replacing_folder, write_text
-from regard.systems.parameters import (
-    Store,
-    fill,
-    no_larger_than,
-    read_parameters,
-    stored_shapes,
-    write_parameters,
-)
 from regard.systems.pretrained import PRETRAINED
-from regard.training.checkpoints import BEST, read_checkpoint, step_files
+
+if TYPE_CHECKING:
+    import torch
+
+    from regard.systems.parameters import Store
 
 CONFIG, PARAMETERS, METRICS, CARD = "config.json", "model.safetensors", "metrics.json", "MODEL_CARD.md"
+EXPORTED = "export"
+"""The table in config.json that an exported model has in place of parameters: its graphs."""
 NO_CARD = "This model has no card yet."
 
 
@@ -76,14 +72,20 @@ class Saved:
         if self.path.is_file():
             yield
             return
+        from regard.systems.parameters import no_larger_than, stored_shapes
+
         with no_larger_than(list(stored_shapes(self.path / PARAMETERS).values()), str(self.path / CONFIG)):
             yield
 
-    def fill(self, model: nn.Module) -> None:
+    def fill(self, model: "torch.nn.Module") -> None:
         """Copy the parameters into a model, in the precision that the model has."""
+        from regard.systems.parameters import fill, read_parameters
+
         if self.path.is_dir():
             fill(model, read_parameters(self.path / PARAMETERS), str(self.path))
             return
+        from regard.training.checkpoints import read_checkpoint
+
         try:
             state = read_checkpoint(self.path)["state_dict"]
         except TrainingError as error:
@@ -118,6 +120,8 @@ def find_model(name: str | os.PathLike[str]) -> Path:
 def _model_of_run(folder: Path) -> Path:
     if (folder / "model" / CONFIG).is_file():
         return folder / "model"
+    from regard.training.checkpoints import BEST, step_files
+
     checkpoints = folder / "checkpoints"
     found = [path for path in (checkpoints / BEST, *step_files(checkpoints)) if path.is_file()]
     if not found:
@@ -126,9 +130,21 @@ def _model_of_run(folder: Path) -> Path:
     return found[0]
 
 
+def exported_table(path: Path) -> dict[str, Any] | None:
+    """What the config.json of a model that `regard export` wrote says of its graphs; None for any other model."""
+    if not (path / CONFIG).is_file() or not isinstance(content := _read_json(path / CONFIG), dict):
+        return None
+    table = content.get(EXPORTED)
+    if table is not None and not isinstance(table, dict):
+        raise ModelError(f"{path / CONFIG} must describe its graphs in a table; got {str(table)[:80]!r}.")
+    return table
+
+
 def kind_of(path: Path) -> str:
     """The kind of system that a model folder or a checkpoint holds."""
     folder = _folder(path)
+    if exported_table(folder) is not None:
+        return str(_read_config(folder)["system"])
     if path.is_file() and not (folder / CONFIG).is_file():
         raise ModelError(f"{path} needs {folder / CONFIG} beside it, which `regard train` writes.")
     if path.is_dir() and not ((folder / CONFIG).is_file() and (folder / PARAMETERS).is_file()):
@@ -141,7 +157,7 @@ def kind_of(path: Path) -> str:
 def read_model(
     path: Path, kind: str, config_class: type[Checked], assets: Mapping[str, type[Any]], *, trust: bool
 ) -> Saved:
-    """Read what `write_model` wrote, and check that it is of the given kind, whole, and of a known version."""
+    """Read what `write_model` or `regard export` wrote, and check that it is of the given kind, whole, and known."""
     found, folder = kind_of(path), _folder(path)
     if found != kind:
         raise ModelError(f"{path} holds {_a(found)} model, not {_a(kind)} model.")
@@ -149,7 +165,7 @@ def read_model(
     with _noticing_newer(folder, stored["version"]):
         config = from_values(config_class, stored["config"], str(folder / CONFIG))
         files = _asset_files(folder, stored["assets"], assets)
-        _check_sums(folder, stored["sha256"])
+        check_sums(folder, stored["sha256"])
         custom = custom_parts(config)
         for name, asset_class in assets.items():
             if hasattr(asset_class, "custom_parts"):
@@ -169,16 +185,18 @@ def read_model(
 
 def write_model(
     folder: str | os.PathLike[str],
-    model: nn.Module,
+    model: "torch.nn.Module",
     *,
     kind: str,
     config: Checked,
     assets: Mapping[str, Any],
     metrics: Mapping[str, Any],
     card: str,
-    store: Store,
+    store: "Store",
 ) -> None:
     """Write a model folder; as int8, each row of a matrix is stored as integers from -127 to 127 and one scale."""
+    from regard.systems.parameters import write_parameters
+
     with replacing_folder(folder, refuse=refuse_to_replace) as draft:
         write_parameters(draft / PARAMETERS, model, store)
         write_config(draft, kind=kind, config=config, assets=assets)
@@ -225,7 +243,8 @@ def _noticing_newer(folder: Path, version: str) -> Iterator[None]:
     warnings.warn(newer, RegardWarning, stacklevel=6)
 
 
-def _check_sums(folder: Path, sums: Mapping[str, str]) -> None:
+def check_sums(folder: Path, sums: Mapping[str, str]) -> None:
+    """Refuse a folder that lacks one of these files, or in which one of them has changed."""
     for name, stated in sums.items():
         if not (folder / name).is_file():
             raise ModelError(f"{folder} lacks {name}, which its {CONFIG} names.")

@@ -7,6 +7,7 @@ from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from regard.errors import OptionError
 from regard.systems import registry
 
 if TYPE_CHECKING:
@@ -56,10 +57,31 @@ def load(name: str | os.PathLike[str], *, device: "str | torch.device | None" = 
 
     The model is in evaluation mode, on the GPU when there is one unless `device` says otherwise. Type checkers do not
     know its class: `Translator.load(name)` is a Translator for them too, and refuses other models. For `trust`, see
-    `System.load`.
+    `System.load`. The folder of an exported model gives the same verb without torch, on the CPU.
     """
     from regard.systems.folder import find_model, kind_of
 
     folder = find_model(name)
-    found = registry.entry(kind_of(folder), str(folder / "config.json"))
-    return found.system.load(folder, device=device, trust=trust)
+    return load_as(registry.entry(kind_of(folder), str(folder / "config.json")), folder, device=device, trust=trust)
+
+
+def load_as(
+    found: registry.Entry,
+    name: str | os.PathLike[str],
+    *,
+    device: "str | torch.device | None" = None,
+    trust: bool = False,
+) -> Any:
+    """Load a model, exported or not, that must be of a given system."""
+    return class_for(found, name).load(name, device=device, trust=trust)
+
+
+def class_for(found: registry.Entry, name: str | os.PathLike[str]) -> Any:
+    """The class that a model of a system is loaded with: its System, or its ExportedSystem for an exported folder."""
+    from regard.systems.folder import exported_table, find_model
+
+    if exported_table(find_model(name)) is None:
+        return found.system
+    if found.exported is None:
+        raise OptionError(f"This version of regard cannot run an exported model of the system {found.name!r}.")
+    return found.exported

@@ -6,6 +6,7 @@ imported when they are asked for:
 
     __init__.py        SYSTEM, a Declaration                              required
     model.py           a System                                           required
+    exported.py        an ExportedSystem: the same verb in ONNX Runtime, without torch
     training.py        an Experiment                                      required
     config.py          Checked classes named ...Options and ...Test       required
                        Arguments named ...Arguments: further ones of its command
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from regard.systems.export import Exported
+    from regard.systems.exported import ExportedSystem
     from regard.systems.report import Report
     from regard.systems.system import System
     from regard.training.experiment import Experiment
@@ -139,6 +141,13 @@ class Entry:
         if (kind := getattr(found, "kind", None)) != self.name:
             raise TypeError(f"{found.__name__}.kind must be {self.name!r}, the name of its system; got {kind!r}.")
         return found
+
+    @cached_property
+    def exported(self) -> "type[ExportedSystem] | None":
+        """The ExportedSystem class; None where models cannot run without torch."""
+        from regard.systems.exported import ExportedSystem
+
+        return self._only_class("exported", ExportedSystem) if self.part("exported") else None
 
     @cached_property
     def experiment(self) -> "type[Experiment[Any]]":

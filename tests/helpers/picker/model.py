@@ -11,7 +11,8 @@ import regard
 from helpers.picker.config import PickerConfig, PickOptions
 from regard.attention import align
 from regard.systems.folder import Labels
-from regard.systems.system import Result, System
+from regard.systems.predictor import Result
+from regard.systems.system import System
 
 
 @dataclass(frozen=True)

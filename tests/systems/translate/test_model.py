@@ -54,9 +54,9 @@ def test_a_translation_carries_its_attention(tokenizer):
 def test_unknown_words_are_replaced_through_the_attention(monkeypatch):
     words = Tokenizer.train(["the dog sees the cat"] * 3, kind="word", size=30)
     model = small_translator(words)
-    weights = torch.tensor([[0.1, 0.8, 0.1], [0.7, 0.2, 0.1], [0.0, 0.1, 0.9]])
+    weights = np.array([[0.1, 0.8, 0.1], [0.7, 0.2, 0.1], [0.0, 0.1, 0.9]], np.float32)
     hypothesis = Hypothesis([words.encode("the")[0], UNKNOWN], [-1.0, -1.0, -1.0], -1.0, True, weights)
-    monkeypatch.setattr(model, "_search", lambda *args, **options: [[hypothesis]])
+    monkeypatch.setattr(model, "hypotheses", lambda *args, **options: [[hypothesis]])
     assert model.translate("snark dog").text == "the ⁇"
     assert model.translate("snark dog", replace_unknown=True).text == "the snark"
 
@@ -135,8 +135,8 @@ AXES = {"encoder": ("source", "source"), "decoder": ("target", "history"), "cros
 
 @pytest.mark.parametrize("options", [{}, {"max_length": 3, "min_length": 3}, {"sample": True, "seed": 5}])
 def test_all_maps_are_those_of_the_returned_hypotheses(transformer, options, monkeypatch):
-    search, hypotheses = transformer._search, []
-    monkeypatch.setattr(transformer, "_search", lambda *inputs: hypotheses.append(search(*inputs)) or hypotheses[-1])
+    search, hypotheses = transformer.hypotheses, []
+    monkeypatch.setattr(transformer, "hypotheses", lambda *inputs: hypotheses.append(search(*inputs)) or hypotheses[-1])
     texts = sorted(TEXTS[:3], key=len, reverse=True)  # the order in which they are decoded
     results = transformer.translate(texts, **{"beam": 5, "nbest": 3, "max_length": 9, **options}, traces="all")
     assert len({len(result.trace.source) for result in results}) == 3, "padding must be cut off"

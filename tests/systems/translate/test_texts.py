@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import regard
 from regard.data.text import well_formed
 from regard.data.tokenizer import Tokenizer
-from regard.systems.translate.model import Translation
 from regard.systems.translate.sentences import MAX_SENTENCE_TOKENS, is_in_capitals, split
 from regard.systems.translate.texts import MAX_CELLS, _combined, joined
+from regard.systems.translate.translation import Translation
 
 OPTIONS = {"max_length": 7, "min_length": 3}
 quiet = pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")

@@ -66,7 +66,7 @@ def decode(model: Captioner, images: Iterable[Tensor], options: Search) -> tuple
         for best, *_ in found:
             captions.append(model.tokenizer.decode(best.tokens))
             if best.weights is not None and best.tokens:
-                maps.append(best.weights[: len(best.tokens)].double().cpu().numpy())
+                maps.append(best.weights[: len(best.tokens)].astype(np.float64))
     return captions, maps, novelty
 
 

@@ -177,9 +177,9 @@ def caption_given(model: Captioner, image: ImageInput, text: str) -> Caption:
         raise OptionError("A caption needs a word; got none.")
     seen = model.seen(image)
     encoded = model.encode(model.prepare([seen]).to(model.device))
-    log_probs = _log_probs(model, encoded, tokens)[0]
+    log_probs = _log_probs(model, encoded, tokens)[0].tolist()
     score = Ranking(options.length_penalty).score(log_probs, None, None)
-    given = Hypothesis(list(tokens), log_probs.tolist(), score, finished=True, weights=None)
+    given = Hypothesis(list(tokens), log_probs, score, finished=True, weights=None)
     (caption,) = model.report(encoded, [[given]], [seen], options)
     measured: Caption = model.with_attention_quality(replace(caption, text=text))
     return measured
@@ -202,7 +202,7 @@ def resample(model: Captioner, image: ImageInput, *, seed: int, max_length: int 
     seen = model.seen(image)
     encoded = model.encode(model.prepare([seen]).to(model.device))
     tokens, log_probs, steps = _draw(decoder, encoded, torch.Generator().manual_seed(seed), max_length)
-    score = Ranking(options.length_penalty).score(torch.tensor(log_probs), None, None)
+    score = Ranking(options.length_penalty).score(log_probs, None, None)
     text = model.tokenizer.decode(tokens)
     trace = Trace.from_image(
         seen,

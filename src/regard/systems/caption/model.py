@@ -22,7 +22,8 @@ from regard.search.options import Search
 from regard.search.search import search
 from regard.systems.caption.assembly import build_decoder, build_encoder, frozen_encoder
 from regard.systems.caption.config import CaptionConfig, CaptionOptions
-from regard.systems.system import Result, System
+from regard.systems.predictor import Result
+from regard.systems.system import System
 from regard.trace import Trace
 
 MEAN, DEVIATION = 127.5, 64.0

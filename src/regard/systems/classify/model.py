@@ -16,7 +16,8 @@ from regard.systems.classify.config import ClassificationArguments, Classificati
 from regard.systems.classify.data import DocumentBatch, cut_points
 from regard.systems.classify.networks import build_encoder, build_pooling, run_packed
 from regard.systems.folder import Labels
-from regard.systems.system import Result, System
+from regard.systems.predictor import Result
+from regard.systems.system import System
 from regard.trace import Axis, Map, Series, Trace
 
 CHARACTERS_PER_WORD = 6

@@ -22,7 +22,8 @@ from regard.parts import build_part
 from regard.systems.folder import Labels
 from regard.systems.glimpse.config import GlimpsesArguments, GlimpsesConfig, GlimpsesOptions, Policy, image_format
 from regard.systems.glimpse.data import SquareView
-from regard.systems.system import Result, System
+from regard.systems.predictor import Result
+from regard.systems.system import System
 from regard.trace import Axis, Box, Map, Series, Trace
 from regard.trace.data_uri import to_data_uri
 

@@ -9,11 +9,11 @@ from typing import Any
 import torch
 
 from regard.errors import OptionError, counted
+from regard.systems.predictor import batches_by_cost
 from regard.systems.read.config import ReadingData, ReadingTest
 from regard.systems.read.data import Example, read_examples
 from regard.systems.read.model import Reader
 from regard.systems.report import Measure, Report, class_table
-from regard.systems.system import batches_by_cost
 from regard.worlds.stories import NONE, Story, stories
 
 BATCH = 64

@@ -19,9 +19,10 @@ from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis
 from regard.search.search import search
 from regard.systems.folder import Labels
+from regard.systems.predictor import Result, batches_by_cost
 from regard.systems.read.assembly import Predictions, build_network
 from regard.systems.read.config import ReadingConfig, ReadingOptions
-from regard.systems.system import Result, System, batches_by_cost
+from regard.systems.system import System
 from regard.trace import Axis, Map, Series, Trace
 
 ReadingInput = str | tuple[str, str]

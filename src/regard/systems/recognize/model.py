@@ -18,9 +18,10 @@ from regard.encoders.layer_table import layer_table
 from regard.errors import OptionError
 from regard.parts import build_part
 from regard.systems.folder import Labels
+from regard.systems.predictor import Result
 from regard.systems.recognize.config import RecognitionConfig, RecognitionOptions
 from regard.systems.recognize.data import to_mnist_style
-from regard.systems.system import Result, System
+from regard.systems.system import System
 
 
 @dataclass(frozen=True)

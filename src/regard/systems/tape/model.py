@@ -17,7 +17,8 @@ from regard.data.text import ByteStream
 from regard.errors import OptionError
 from regard.parts import build_part
 from regard.systems.assembly import build_align, build_score
-from regard.systems.system import Result, System
+from regard.systems.predictor import Result
+from regard.systems.system import System
 from regard.systems.tape.config import TapeArguments, TapeConfig, TapeOptions
 from regard.systems.tape.data import length_of, read_rows, step_labels
 from regard.systems.tape.networks import AttentionNetwork, LSTMNetwork, TapeNetwork, TuringNetwork, UnrolledTape

@@ -24,7 +24,7 @@ from regard.metrics.alignment import (
     links_from_weights,
     symmetrize,
 )
-from regard.systems.system import batches_by_cost, in_groups
+from regard.systems.predictor import batches_by_cost, in_groups
 from regard.systems.translate.config import MAX_ALIGNED_TOKENS, Symmetrize
 from regard.systems.translate.model import Translator
 from regard.trace import Trace

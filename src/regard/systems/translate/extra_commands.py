@@ -66,7 +66,7 @@ def align(
     from regard.data.alignments import read_gold
     from regard.data.progress import track
     from regard.data.text import read_pairs
-    from regard.systems.system import Result
+    from regard.systems.predictor import Result
     from regard.systems.translate.alignment import align_stream, alignment_error
     from regard.systems.translate.model import Translator
     from regard.viewing.view import MEASURED

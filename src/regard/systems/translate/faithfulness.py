@@ -12,7 +12,8 @@ from regard.data.tokenizer import END, START
 from regard.systems.faithfulness import Ablation, Evidence
 from regard.systems.translate.alignment import align_words
 from regard.systems.translate.config import MAX_ERASED_TOKENS
-from regard.systems.translate.model import Translation, Translator
+from regard.systems.translate.model import Translator
+from regard.systems.translate.translation import Translation
 
 MAX_SENTENCES, MAX_WORDS = 6, 60
 """How many sentences of a text are measured, and the largest number of words of a sentence that is."""

@@ -20,6 +20,7 @@ from regard.errors import OptionError
 from regard.search.beam import BeamStep, beam
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
+from regard.search.search import DecoderSteps
 from regard.systems.translate.changes import UNCHANGED, Change, check_attention
 from regard.systems.translate.config import MAX_SENTENCE_TOKENS
 from regard.systems.translate.model import Translator
@@ -86,9 +87,8 @@ class SentenceDecoder:
             limits=[max(limit, len(prefix))],
         )
         state, whole_beam = self.decoder.start(self.encoded), replace(options, nbest=options.beam)
-        return beam(
-            self.decoder, state, rules, whole_beam, num_inputs=1, device=self.encoded.states.device, record=record
-        )[0]
+        steps = DecoderSteps(self.decoder, self.encoded.states.device)
+        return beam(steps, state, rules, whole_beam, num_inputs=1, record=record)[0]
 
     @torch.inference_mode()
     def steps(self, tokens: Sequence[int]) -> list[Step]:

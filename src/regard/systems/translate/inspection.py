@@ -16,8 +16,8 @@ from typing import Annotated
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from msgspec import Meta
-from torch import Tensor
 
 from regard.config import Count, Probability
 from regard.data.tokenizer import END, UNKNOWN
@@ -27,7 +27,7 @@ from regard.search.beam import BeamNode, BeamStep, BeamTree, beam_tree
 from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.systems.endpoint import NOT_SENT, endpoint
-from regard.systems.system import Result
+from regard.systems.predictor import Result
 from regard.systems.translate.alignment import WordMap, align_pairs, align_words
 from regard.systems.translate.changes import ALIGNMENTS, UNCHANGED, Change, head_names
 from regard.systems.translate.config import parse_world
@@ -39,8 +39,9 @@ from regard.systems.translate.forced import (
     pieces_of,
     split_tokens,
 )
-from regard.systems.translate.model import Translator, traces_of
+from regard.systems.translate.model import Translator
 from regard.systems.translate.sentences import split
+from regard.systems.translate.translation import traces_of
 from regard.systems.word_edits import WordEdit, compare_words
 from regard.trace import Axis, Map, Trace
 
@@ -334,7 +335,7 @@ class SearchTree:
     """The tokens of the source."""
     nodes: tuple[TreeNode, ...]
     """The hypotheses, parents before their children; the first is the empty one."""
-    weights: Tensor
+    weights: Float[np.ndarray, "r n"]
     """The attention of each step of each hypothesis that was extended."""
     shifted: bool
     """Whether the attention of a token is that of the next step, which reads it."""
@@ -390,7 +391,7 @@ def search_tree(model: Translator, sentence: str, change: Change = UNCHANGED, *,
         for token in (node.token,)
     ]
     source = Axis("source", "tokens", (*model.source_tokenizer.pieces(decoder.ids[:-1]), "</s>"), text=sentence)
-    weights = torch.zeros(0, 0) if tree.weights is None else tree.weights.cpu()
+    weights = np.zeros((0, 0), np.float32) if tree.weights is None else tree.weights
     return SearchTree(sentence, source, tuple(nodes), weights, model.config.alignment_step == "input", decoder, tree)
 
 

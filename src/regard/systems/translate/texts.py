@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,12 +13,9 @@ from regard.data.text import well_formed
 from regard.errors import OptionError
 from regard.systems.translate.config import TranslationOptions
 from regard.systems.translate.links import Block, aligned, copied, word_links
-from regard.systems.translate.model import Translation
 from regard.systems.translate.sentences import Sentence, split
+from regard.systems.translate.translation import Translating, Translation
 from regard.trace import Axis, Map, Series, Trace
-
-if TYPE_CHECKING:
-    from regard.systems.translate.model import Translator
 
 Decode = Callable[[Sequence[str], TranslationOptions], "list[Translation]"]
 """Translates sentences as they are, in order."""
@@ -28,7 +24,7 @@ MAX_CELLS = 2**24
 
 
 def translate_texts(
-    model: "Translator", decode: Decode, texts: Sequence[str], options: TranslationOptions
+    model: Translating, decode: Decode, texts: Sequence[str], options: TranslationOptions
 ) -> list[Translation]:
     """A translation of each text. All sentences are decoded together; a prefix is for the first of a text."""
     if not options.links:
@@ -40,7 +36,7 @@ def translate_texts(
     ]
 
 
-def with_traces(model: "Translator", options: TranslationOptions, purpose: str) -> TranslationOptions:
+def with_traces(model: Translating, options: TranslationOptions, purpose: str) -> TranslationOptions:
     """The options with traces, which a purpose needs; a model without attention is refused."""
     if not model.has_attention:
         raise OptionError(f"{purpose} come from attention, which a plain model does not have.")
@@ -56,7 +52,7 @@ def without_traces(result: Translation, options: TranslationOptions) -> Translat
 
 
 def translate_in_parts(
-    model: "Translator", decode: Decode, texts: Sequence[str], options: TranslationOptions
+    model: Translating, decode: Decode, texts: Sequence[str], options: TranslationOptions
 ) -> list[tuple[Translation, Callable[[], list[Block]]]]:
     """A translation of each text, and a function that says which of its parts come from which of the text."""
     by_sentence = model.config.split_sentences if options.split is None else options.split
@@ -78,7 +74,7 @@ def translate_in_parts(
 
 
 def _translation(
-    model: "Translator",
+    model: Translating,
     text: str,
     sentences: Sequence[Sentence],
     results: Sequence[Translation],
@@ -105,7 +101,7 @@ def _written(sentences: Sequence[Sentence], chosen: Sequence[Translation]) -> li
 
 
 def _combined(
-    model: "Translator", results: Sequence[Sequence[Translation]], options: TranslationOptions
+    model: Translating, results: Sequence[Sequence[Translation]], options: TranslationOptions
 ) -> list[list[Translation]]:
     """Which translations of the sentences form the best translations of the text, best first."""
     if options.sample or len(results) == 1:
@@ -124,7 +120,7 @@ def _combined(
 
 
 def _joined(
-    model: "Translator",
+    model: Translating,
     text: str,
     sentences: Sequence[Sentence],
     chosen: Sequence[Translation],
@@ -146,7 +142,7 @@ def _joined(
     return Translation(text, written, score, all(one.finished for one in chosen), trace=trace, note=note)
 
 
-def _size(model: "Translator", one: Translation) -> int:
+def _size(model: Translating, one: Translation) -> int:
     """The number of tokens of a translation, that of the end included."""
     return len(model.target_tokenizer.encode(one.text)) + 1
 

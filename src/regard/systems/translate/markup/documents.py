@@ -3,18 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from regard.data.text import well_formed
 from regard.errors import counted
 from regard.systems.translate.config import TranslationOptions
 from regard.systems.translate.markup.pieces import Piece, marked
 from regard.systems.translate.markup.placing import Placement
-from regard.systems.translate.model import Translation
 from regard.systems.translate.texts import Decode, joined, translate_in_parts, with_traces, without_traces
-
-if TYPE_CHECKING:
-    from regard.systems.translate.model import Translator
+from regard.systems.translate.translation import Translating, Translation
 
 MAX_NAMED = 5
 """Maximum number of doubtful places that a report names."""
@@ -47,7 +44,7 @@ class Format(Protocol):
 
 
 def translate_documents(
-    model: "Translator", decode: Decode, documents: Sequence[str], options: TranslationOptions
+    model: Translating, decode: Decode, documents: Sequence[str], options: TranslationOptions
 ) -> list[Translation]:
     """The translation of each document; its note says which tags had no clear place."""
     asked = with_traces(model, options, "The places of tags")

@@ -1,0 +1,1 @@
+"""Runtime: exported models in ONNX Runtime, without torch."""
