@@ -16,6 +16,7 @@ from regard.training.settings import Devices
 on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA graphs need a CUDA GPU")
 WITHOUT_CHANCE = {
     "translate": {"dropout": 0.0, "state_dropout": 0.0, "output_dropout": 0.0},
+    "transformer": {"dropout": 0.0, "state_dropout": 0.0, "output_dropout": 0.2, "hidden": 256},
     "read": {},
     "tape": {},
     "glimpse": {},
@@ -24,8 +25,9 @@ WITHOUT_CHANCE = {
 
 def training_of(kind, folder, *, recorded, model=None, **train):
     recipe = small_recipe(kind, folder / "data", average_decay=0.9, **train)
-    own = {"hidden": 256} if model and model.get("architecture") == "transformer" else {}
-    recipe = replace(recipe, model=replace(recipe.model, **WITHOUT_CHANCE[kind] | own | (model or {})))
+    model = model or {}
+    fixed = WITHOUT_CHANCE["transformer" if model.get("architecture") == "transformer" else kind]
+    recipe = replace(recipe, model=replace(recipe.model, **fixed | model))
     seed_everything(1)
     experiment = registry.entry(kind).experiment(recipe, folder / f"run-{recorded}", progress=False)
     splits = experiment.read_data()
