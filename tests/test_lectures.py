@@ -17,11 +17,26 @@ SOLUTION = r"^<details><summary>Solution</summary>(?P<solution>.*?)^</details>"
 PART = re.compile(f"{CELL}|{SOLUTION}", flags=re.DOTALL | re.MULTILINE)
 
 
+def is_open(value: ast.expr | None) -> bool:
+    """Whether an expression stands for an answer that is still missing: `...`, None, or several of them."""
+    if isinstance(value, ast.Tuple):
+        return all(map(is_open, value.elts))
+    return isinstance(value, ast.Constant) and value.value in (..., None)
+
+
 def checks_of(cell: str) -> ast.Module:
-    """A cell of an exercise without the lines that wait for an answer."""
+    """A cell of an exercise without the variables and functions that the reader is to fill in."""
     tree = ast.parse(cell)
-    waits = (ast.Assign, ast.FunctionDef)
-    tree.body = [line for line in tree.body if not (isinstance(line, waits) and "..." in ast.unparse(line))]
+    answers = [
+        line
+        for line in tree.body
+        if (isinstance(line, ast.Assign) and is_open(line.value))
+        or (
+            isinstance(line, ast.FunctionDef) and isinstance(line.body[-1], ast.Return) and is_open(line.body[-1].value)
+        )
+    ]
+    assert answers, f"There is nothing to answer in {cell!r}"
+    tree.body = [line for line in tree.body if line not in answers]
     return tree
 
 
@@ -60,6 +75,7 @@ def test_an_answer_is_right_wrong_or_missing(capsys):
         return capsys.readouterr().out.strip()
 
     assert said(..., 1, "Hint.") == said(None, 1, "Hint.") == "Not answered yet."
+    assert said([1, ...], [1, 2], "Hint.") == "Not answered yet."
     assert said(2, 1, "Hint.") == "Not yet: Hint."
     assert said(1 / 3, torch.tensor(0.33333), "Hint.") == "Right."
     assert said(0.34, 1 / 3, "Hint.") == "Not yet: Hint."

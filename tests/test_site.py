@@ -1,5 +1,6 @@
 """The site of the documentation is built without a warning, and works without a network."""
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -44,3 +45,10 @@ def test_a_companion_is_also_a_notebook_with_its_pictures(site):
             assert "](../images" not in sources
             assert ".md)" not in sources
             assert any("attachments" in cell for cell in notebook.cells)
+
+
+def test_the_drawings_are_those_that_the_script_makes(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs/site")
+    runpy.run_path(str(ROOT / "docs/drawings.py"))["write"](tmp_path)
+    drawn = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.svg")}
+    assert {path.name: path.read_text(encoding="utf-8") for path in ROOT.glob("docs/images/drawings/*.svg")} == drawn

@@ -1,5 +1,6 @@
 """What the companions of the lectures need beside regard: exercises that check the answer, and two plain figures."""
 
+import random
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from regard.viewing.figures import InlineFigure
 
 Answer = Any
-"""A number, a text, a list or a tensor; an ellipsis or None where the reader has not answered yet."""
+"""A number, a text, a list or a tensor; an ellipsis, None, or a list with one of them, where it is still missing."""
 
 
 def check(answer: Answer, right: Answer | Callable[[Answer], bool], hint: str, *, within: float = 1e-3) -> None:
@@ -20,7 +21,7 @@ def check(answer: Answer, right: Answer | Callable[[Answer], bool], hint: str, *
     `right` is the right answer, or a function that says whether an answer is right. Numbers may differ by `within`,
     absolutely or relative to the right ones; of texts, capitals and surrounding spaces do not count.
     """
-    if answer is None or answer is ...:
+    if any(part is None or part is ... for part in (answer if isinstance(answer, (list, tuple)) else [answer])):
         print("Not answered yet.")  # noqa: T201 - this is what an exercise answers with
         return
     fault = _fault(answer, right, within)
@@ -67,6 +68,20 @@ def pictures(images: Mapping[str, Any], *, columns: int = 6, side: float = 1.5) 
         axes.imshow(_array(image), cmap="gray")
         axes.set_title(name, fontsize=9)
     return figure
+
+
+ENGLISH = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+FRENCH = ("zéro", "un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf")
+
+
+def numbers(count: int, *, shortest: int = 1, longest: int, seed: int = 1) -> list[tuple[str, str]]:
+    """Pairs of random digits, in English and in French words, with `shortest` to `longest` digits each.
+
+    Nothing in such a sentence can be guessed from the rest of it, so that a translator has to remember every word.
+    """
+    draw = random.Random(seed)  # noqa: S311 - data for an exercise, not a secret
+    digits = [[draw.randrange(10) for _ in range(draw.randint(shortest, longest))] for _ in range(count)]
+    return [(" ".join(ENGLISH[each] for each in row), " ".join(FRENCH[each] for each in row)) for row in digits]
 
 
 def _fault(answer: Answer, right: Answer | Callable[[Answer], bool], within: float) -> str | None:
