@@ -112,8 +112,8 @@ MIXTURES: dict[str, dict[str, Use]] = {
         "captions-fr": Use(2),
         "mix-fr": Use(),
         "news-fr": Use(2),
-        "europarl-fr": Use(),
-        "hansards": Use(count=120_000),
+        "europarl-fr": Use(count=190_000, aligned=80_000),
+        "hansards": Use(count=80_000, aligned=60_000),
     },
     "en-de": {
         "tatoeba-de": Use(3),
@@ -121,7 +121,7 @@ MIXTURES: dict[str, dict[str, Use]] = {
         "mix-de": Use(2),
         "news-de": Use(2),
         "talks-de": Use(2),
-        "europarl-de": Use(),
+        "europarl-de": Use(count=190_000, aligned=100_000),
     },
     "fa-en": {
         "tatoeba-fa": Use(8),
