@@ -33,15 +33,17 @@ def dot_product_attention(
         earlier = torch.ones(num_queries, num_keys, dtype=torch.bool, device=query.device).tril(num_keys - num_queries)
         mask = earlier if mask is None else mask & earlier
         causal = False
-    closed = lead = None
-    # Backends differ on rows with nothing to attend to, so they attend to everything and are cleared afterwards.
+    is_on_cpu = query.is_cpu
+    attends = lead = None
+    # Backends differ on rows with nothing to attend to, so they attend to everything and are cleared afterwards. Those
+    # for CPUs give them zeros, unless the query is NaN; what is compiled or exported may run elsewhere.
     if bias is not None:
         bias = bias.to(dtype) if mask is None else torch.where(mask, bias.to(dtype), -math.inf)
-        closed = bias.detach().amax(-1, keepdim=True) == -math.inf
-        mask = bias.masked_fill(closed, 0)
+        attends = bias.detach().amax(-1, keepdim=True) != -math.inf
+        mask = bias.masked_fill(~attends, 0)
     elif mask is not None:
-        closed = ~mask.any(-1, keepdim=True)
-        mask = mask | closed
+        attends = mask.any(-1, keepdim=True)
+        mask = mask if is_on_cpu and not torch.compiler.is_compiling() else mask | ~attends
     if (query.dtype != dtype or keys.dtype != dtype) and not is_autocast(values.device):
         query, keys = query.to(dtype), keys.to(dtype)
     if width != value_width:
@@ -53,7 +55,6 @@ def dot_product_attention(
     if query.ndim != 4:
         lead = query.shape[:-2]
         query, keys, values = _with_two_lead_axes(query), _with_two_lead_axes(keys), _with_two_lead_axes(values)
-    is_on_cpu = query.is_cpu
     if mask is None and is_on_cpu and not causal:
         # Without a mask, torch's kernel for CPUs returns 0 for a query whose logits are all NaN; with one, NaN.
         mask = query.new_zeros(1, 1)
@@ -72,7 +73,7 @@ def dot_product_attention(
         context = context.squeeze(1) if len(lead) == 1 else context.reshape(*lead, *context.shape[-2:])
     if context.dtype != dtype:
         context = context.to(dtype)
-    return context if closed is None else context.masked_fill(closed, 0)
+    return context if attends is None else torch.where(attends, context, 0)
 
 
 def disable_cudnn_attention() -> None:
