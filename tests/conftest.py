@@ -6,9 +6,8 @@ from importlib.util import find_spec
 
 import pytest
 import torch
-from helpers.signatures import without_checks
+from helpers.signatures import check_signatures, without_checks
 from hypothesis import HealthCheck, settings
-from jaxtyping import install_import_hook
 
 # Workers share the cores, and the tensors here are small.
 torch.set_num_threads(1)
@@ -28,7 +27,7 @@ if find_spec("triton"):
     import regard.kernels.numerics_triton
     import regard.kernels.steps_triton  # noqa: F401
 
-install_import_hook("regard", "beartype.beartype")
+check_signatures("regard")
 
 
 @pytest.fixture(params=["cpu", *(["cuda"] if torch.cuda.is_available() else [])])
