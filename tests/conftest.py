@@ -9,8 +9,9 @@ import torch
 from helpers.signatures import check_signatures, without_checks
 from hypothesis import HealthCheck, settings
 
-# Workers share the cores, and the tensors here are small.
+# Workers and the processes that they start share the cores, and the tensors here are small.
 torch.set_num_threads(1)
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # No test depends on how fast the machine is.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
