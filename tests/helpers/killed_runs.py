@@ -73,9 +73,12 @@ def command_with_limit(size: int, said: Path, *arguments: str) -> None:
     """Run a command that cannot write files larger than this, and write what it says to a file."""
     import os
     import resource
+    import sys
 
     from regard.cli import main
 
+    # Where a file ends too early, Python writes half a module, which every later process fails to import.
+    sys.dont_write_bytecode = True
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT), 2)
     main(arguments)

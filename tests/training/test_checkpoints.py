@@ -12,6 +12,7 @@ import torch
 from helpers.killed_runs import PROCESSES, command_with_limit
 from helpers.runs import same_parameters, small_recipe
 
+import regard
 from regard.errors import DataError, RegardWarning, TrainingError
 from regard.systems.run import train
 from regard.training.checkpoints import (
@@ -164,6 +165,8 @@ def test_a_full_disk_is_explained_and_the_run_goes_on_when_there_is_room(finishe
     process.join()
     written = (tmp_path / "said").read_text()
     assert process.exitcode == 1, written
+    compiled = Path(regard.__file__).parent.rglob("*.pyc")
+    assert not [path for path in compiled if path.stat().st_size == arguments[0]], "no module is cut off either"
     assert "Traceback" not in written
     said = written.splitlines()[-1]
     assert said.startswith(f"regard: The checkpoint {newest} cannot be written: File too large.")
