@@ -5,7 +5,13 @@ READY := .venv/.ready
 DEMO := .venv/.demo
 PIP := .venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: help demo serve docs test check coverage bench gates soak fuzz audit format clean
+LOWEST := .venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-lowest.txt
+QUICK := tests/test_formats.py tests/test_trace.py tests/test_config.py tests/test_losses.py tests/cli tests/data \
+	tests/metrics tests/search tests/viewing tests/serving/test_app.py tests/serving/test_endpoints.py \
+	tests/serving/test_models.py tests/serving/test_security.py tests/systems/test_run.py tests/systems/test_folder.py \
+	tests/training/test_fit.py tests/training/test_checkpoints.py tests/attention/test_attend.py
+
+.PHONY: help demo serve docs test check coverage bench gates soak fuzz lowest audit format clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -44,6 +50,9 @@ soak: $(READY)  ## long trials: killed trainings, 2,000 calls of each model, eve
 fuzz: $(READY)  ## damage files of every format at random, and give every command all that is wrong (15 minutes)
 	REGARD_FUZZ_SECONDS=10 .venv/bin/pytest -q tests/test_fuzzing.py tests/test_abuse.py
 
+lowest: .venv-lowest/.ready  ## run the quick tests with the lowest version of each dependency that is allowed
+	.venv-lowest/bin/python -m pytest -q -p no:anyio -n 2 $(QUICK)
+
 audit: $(READY)  ## look up the installed packages in the database of known vulnerabilities, which needs a network
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
 	.venv/bin/pip-audit --local --skip-editable --strict || \
@@ -54,7 +63,7 @@ format: $(READY)  ## format the code and fix what the linter can
 	.venv/bin/ruff check --fix
 
 clean:  ## remove .venv and regard-demo
-	rm -rf .venv regard-demo
+	rm -rf .venv .venv-lowest regard-demo
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "regard needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
@@ -63,6 +72,12 @@ clean:  ## remove .venv and regard-demo
 
 $(DEMO): pyproject.toml constraints.txt | .venv/bin/python
 	$(PIP) '.[train,figures,efficientnet]'
+	touch $@
+
+.venv-lowest/.ready: pyproject.toml constraints-lowest.txt
+	$(PYTHON) -m venv .venv-lowest
+	$(LOWEST) --editable '.[train,figures,serve,efficientnet,efficientnet-lite2,ray,datasets,pandas]'
+	$(LOWEST) beartype hypothesis pytest pytest-xdist schemathesis scikit-image scipy
 	touch $@
 
 $(READY): pyproject.toml constraints.txt | .venv/bin/python
