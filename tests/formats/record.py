@@ -1,8 +1,8 @@
 """Write the files of this version of regard that later versions must read: python tests/formats/record.py
 
 Makes the folder of the minor version, such as `0.1/`, beside this file, and `traces-3.json` with the traces of their
-version, once: what was released is never written again. Everything is tiny: models of a few thousand parameters, trained
-for a second.
+version, once: what was released is never written again. Everything is tiny: models of a few thousand parameters,
+trained for a second.
 """
 
 import json
