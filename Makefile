@@ -76,8 +76,8 @@ $(DEMO): pyproject.toml constraints.txt | .venv/bin/python
 
 .venv-lowest/.ready: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv .venv-lowest
-	$(LOWEST) --editable '.[train,figures,serve,efficientnet,efficientnet-lite2,ray,datasets,pandas]'
-	$(LOWEST) beartype hypothesis pytest pytest-xdist schemathesis scikit-image scipy
+	$(LOWEST) --editable '.[train,figures,serve,efficientnet,ray,datasets,pandas]'
+	$(LOWEST) beartype httpx hypothesis pytest pytest-xdist schemathesis scikit-image scipy
 	touch $@
 
 $(READY): pyproject.toml constraints.txt | .venv/bin/python

@@ -1,5 +1,7 @@
 """The models of a server: loaded once, in a thread of their own, while everything else goes on."""
 
+import asyncio
+import gc
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +11,7 @@ from starlette.testclient import TestClient
 
 from regard.errors import ModelError
 from regard.serving.app import create_app
+from regard.serving.models import Models
 
 TAPE = {"input": "01100101 10010110"}
 
@@ -56,3 +59,20 @@ def test_a_model_that_failed_to_load_is_tried_again(app, monkeypatch):
 
 def _fail():
     raise ModelError("/secret/path is damaged")
+
+
+def test_a_model_that_requests_wait_for_is_unloaded_for_good_only_after_them():
+    models = Models(device="cpu", memory=1)
+    copy, recall = (models.find(name, "tape") for name in ("tape-copy", "tape-recall"))
+
+    async def ask():
+        waited_for = await models.get(copy)
+        await models.get(recall)
+        assert await models.get(copy) is waited_for, "no second copy is loaded"
+        assert set(models.loaded) <= {"tape-copy", "tape-recall"}
+        del waited_for
+        await models.get(recall)
+        gc.collect()
+        assert set(models.loaded) == {"tape-recall"}
+
+    asyncio.run(ask())

@@ -114,3 +114,24 @@ def test_pages_of_chosen_origins_may_use_the_server(cors):
 def test_what_is_no_origin_is_refused(origin):
     with pytest.raises(OptionError, match=r"--cors takes an origin such as https://example.org"):
         ServerSettings(cors=(origin,))
+
+
+def test_the_token_is_read_from_a_file_or_from_the_environment(tmp_path, monkeypatch):
+    (tmp_path / "token").write_text("a-secret\n")
+    assert ServerSettings(token_file=str(tmp_path / "token")).secret == "a-secret"  # noqa: S105
+    monkeypatch.setenv("REGARD_TOKEN", "of-the-environment")
+    settings = ServerSettings(host="0.0.0.0")  # noqa: S104
+    assert settings.secret == "of-the-environment"  # noqa: S105
+    with TestClient(create_app(settings)) as client:
+        assert client.get("/v1/models").status_code == 401
+        assert client.get("/v1/models", headers={"authorization": "Bearer of-the-environment"}).status_code == 200
+
+
+@pytest.mark.parametrize(("content", "says"), [(None, "cannot be read from"), ("\n", "is empty"), ("a b", "one word")])
+def test_a_file_without_a_token_is_explained(content, says, tmp_path):
+    if content is not None:
+        (tmp_path / "token").write_text(content)
+    with pytest.raises(OptionError, match=says):
+        ServerSettings(token_file=str(tmp_path / "token"))
+    with pytest.raises(OptionError, match="not both"):
+        ServerSettings(token="a", token_file=str(tmp_path / "token"))  # noqa: S106

@@ -1,8 +1,10 @@
 """The command that serves models and the workbench over HTTP."""
 
+import asyncio
 import socket
 import sys
 import threading
+import time
 import webbrowser
 from typing import Annotated
 
@@ -26,6 +28,7 @@ def serve(*folders: str, settings: Annotated[ServerSettings | None, Parameter(na
     import uvicorn
 
     from regard.serving.app import create_app
+    from regard.serving.connections import protocol
 
     settings = settings or ServerSettings()
     app = create_app(settings, folders)
@@ -48,14 +51,24 @@ def serve(*folders: str, settings: Annotated[ServerSettings | None, Parameter(na
             # The socket listens already, so that a browser that is quicker than the server waits for it.
             threading.Thread(target=_open_browser, args=(address,), name="open browser", daemon=True).start()
         config = uvicorn.Config(
-            app, log_level="warning", server_header=False, timeout_graceful_shutdown=30, timeout_keep_alive=10
+            app,
+            http=protocol(settings.client_timeout),
+            log_level="warning",
+            server_header=False,
+            timeout_graceful_shutdown=30,
+            timeout_keep_alive=10,
         )
+
+        drain = settings.drain
 
         class Server(uvicorn.Server):
             """On shutdown, refuses queued requests first: open connections would otherwise never close."""
 
             async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
                 app.state.backend.batcher.stop()
+                until = time.monotonic() + drain
+                while time.monotonic() < until and not self.force_exit:
+                    await asyncio.sleep(0.1)
                 await super().shutdown(sockets)
 
         Server(config).run(sockets=[listening])

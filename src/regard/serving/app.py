@@ -71,10 +71,12 @@ def create_app(settings: ServerSettings | None = None, folders: Sequence[str] = 
 def _general_routes(backend: Backend) -> APIRouter:
     router = APIRouter()
 
-    @router.get("/health", tags=["server"])
-    async def health() -> Health:
-        """Whether the server answers."""
-        return Health(status="ok", version=__version__, waiting=backend.batcher.waiting)
+    @router.get("/health", tags=["server"], response_model=Health)
+    async def health() -> Response:
+        """Whether the server answers; 503 when it is about to stop, so that a load balancer asks another one."""
+        stops = backend.batcher.is_stopped
+        body = Health(status="stopping" if stops else "ok", version=__version__, waiting=backend.batcher.waiting)
+        return JSONResponse(body.model_dump(), 503 if stops else 200, {"Retry-After": "1"} if stops else None)
 
     @router.get("/metrics", tags=["server"], response_class=PlainTextResponse)
     async def metrics() -> Any:

@@ -98,6 +98,11 @@ class Batcher:
         """How many inputs wait."""
         return self._waiting.total()
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it refuses all that comes."""
+        return self._is_stopped
+
     async def answer(self, model: Answering, options: Any, inputs: Sequence[Any], *, client: str = "") -> list[Any]:
         """The results of a model, in order; a RefusedError where there is no room or the deadline passes."""
         # Random draws depend on what else is in a batch, so a seed is only worth something alone and undivided.

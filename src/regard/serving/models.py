@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from regard.errors import ModelError, OptionError, RegardError
 from regard.serving.errors import RefusedError
@@ -61,7 +62,9 @@ class Models:
                     "folder. Rename one of them, or serve the folder of its run."
                 )
             self._served[saved.name] = saved
-        self._loaded: dict[str, System] = {}
+        self._kept: dict[str, System] = {}
+        self._alive: WeakValueDictionary[str, System] = WeakValueDictionary()
+        """Also those that were unloaded while requests waited for them: they are found again, never loaded twice."""
         self._used: dict[str, float] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
@@ -72,8 +75,8 @@ class Models:
 
     @property
     def loaded(self) -> dict[str, int]:
-        """The loaded models, with the bytes of their parameters."""
-        return {name: _size(model) for name, model in self._loaded.items()}
+        """The models in memory, with the bytes of their parameters."""
+        return {name: _size(model) for name, model in list(self._alive.items())}
 
     def find(self, name: str, verb: str) -> Served:
         """The model of this name and verb; others are refused, so that no request can name a path."""
@@ -86,11 +89,13 @@ class Models:
     async def get(self, served: Served) -> Any:
         """The model, loaded in a thread of its own if it is not there yet."""
         async with self._locks.setdefault(served.name, asyncio.Lock()):
-            if served.name not in self._loaded:
-                self._loaded[served.name] = await asyncio.to_thread(self._load, served)
-                self._evict(keep=served.name)
+            model = self._alive.get(served.name)
+            if model is None:
+                model = await asyncio.to_thread(self._load, served)
+            self._kept[served.name] = self._alive[served.name] = model
         self._used[served.name] = time.monotonic()
-        return self._loaded[served.name]
+        self._evict(keep=served.name)
+        return model
 
     def _load(self, served: Served) -> System:
         try:
@@ -105,10 +110,10 @@ class Models:
         return model
 
     def _evict(self, keep: str) -> None:
-        """Unload what was not used for longest until the rest fits; a model that answers now stays until it is done."""
-        while len(self._loaded) > 1 and sum(self.loaded.values()) > self._memory:
-            oldest = min((name for name in self._loaded if name != keep), key=lambda name: self._used.get(name, 0.0))
-            del self._loaded[oldest]
+        """Unload what was unused for longest until the rest fits; what requests wait for stays until they are done."""
+        while len(self._kept) > 1 and sum(map(_size, self._kept.values())) > self._memory:
+            oldest = min((name for name in self._kept if name != keep), key=lambda name: self._used.get(name, 0.0))
+            del self._kept[oldest]
             logger.info("Unloaded %s", oldest)
 
 

@@ -84,7 +84,7 @@ class Security:
         is_own = origin is None or origin.partition("://")[2] == host
         if not is_own and not {"*", origin} & set(self._settings.cors):
             return 403, "Pages of this origin may not use the server; its option --cors names those that may."
-        if self._settings.token and not is_open and not self._has_token(headers):
+        if self._settings.secret and not is_open and not self._has_token(headers):
             return 401, "Send the token of this server as `Authorization: Bearer TOKEN`."
         length = headers.get("content-length", "0")
         if not re.fullmatch("[0-9]{1,15}", length) or int(length) > self._settings.max_body * MEBIBYTE:
@@ -93,7 +93,7 @@ class Security:
 
     def _has_token(self, headers: dict[str, str]) -> bool:
         kind, _, token = headers.get("authorization", "").partition(" ")
-        expected = self._settings.token.encode()
+        expected = self._settings.secret.encode()
         return kind.lower() == "bearer" and hmac.compare_digest(token.strip().encode("latin-1"), expected)
 
 
