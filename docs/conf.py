@@ -21,7 +21,7 @@ include_patterns = [
 ]
 exclude_patterns = [".*", "**/.*", "build", "dist", "tests"]
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "mathml", "companions"]
+extensions = ["myst_nb", "mathml", "companions", "reference"]
 myst_enable_extensions = ["dollarmath", "amsmath", "attrs_inline", "deflist"]
 myst_heading_anchors = 4
 nb_execution_mode = "cache"
@@ -29,6 +29,7 @@ nb_execution_cache_path = str(HERE.parent / "build" / "notebooks")
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
+smartquotes = False  # "--" stays what it is
 html_theme = "furo"
 html_math_renderer = "mathml"
 html_title = "regard"
