@@ -46,6 +46,7 @@ def steps_of_both(
     count = len(encoded.states)
     state = select(decoder.start(encoded), torch.arange(count).repeat_interleave(rows))
     order = np.arange(count * rows).reshape(count, rows)[:, ::-1].ravel().copy()
+    vocabulary = exported.config["vocab_size"]
     tokens, found = np.full(count * rows, 1), []
     for step in range(steps):
         outputs = exported.run("decoder", input_ids=tokens, **memory, **past)
@@ -53,5 +54,5 @@ def steps_of_both(
         found.append((outputs, stepped))
         past = {"past" + name[7:]: value[order] for name, value in outputs.items() if name.startswith("present.")}
         state = select(stepped.state, torch.from_numpy(order))
-        tokens = (np.arange(count * rows) * 7 + step) % (decoder.embedding.num_embeddings - 4) + 4
+        tokens = (np.arange(count * rows) * 7 + step) % (vocabulary - 4) + 4
     return found

@@ -264,15 +264,19 @@ def _sparsemax(graph: Graph, align: Any, logits: Value, asked: Asked) -> Value:
     return graph.Relu(below - graph.GatherElements(excess, last, axis=-1) / support)
 
 
+def masked_softmax(graph: Graph, logits: Value) -> Value:
+    """The softmax of logits of which some are minus infinity; 0 in a row where all are."""
+    best = graph.ReduceMax(logits, [-1], keepdims=1)
+    is_empty = graph.IsInf(best)
+    exponents = graph.Exp(logits - graph.Where(is_empty, 0.0, best))
+    return exponents / graph.Where(is_empty, 1.0, graph.ReduceSum(exponents, [-1], keepdims=1))
+
+
 def _windowed(graph: Graph, logits: Value, centre: Value, window: int) -> tuple[Value, Value]:
     """The softmax among the keys of a window, 0 in a row without any; and the distance of each key from the centre."""
     offset = graph.Cast(_positions(graph, logits), to=graph.onnx.TensorProto.FLOAT) - centre
     closed = graph.Where(graph.LessOrEqual(graph.Abs(offset), float(window)), logits, -math.inf)
-    best = graph.ReduceMax(closed, [-1], keepdims=1)
-    is_empty = graph.IsInf(best)
-    exponents = graph.Exp(closed - graph.Where(is_empty, 0.0, best))
-    total = graph.Where(is_empty, 1.0, graph.ReduceSum(exponents, [-1], keepdims=1))
-    return exponents / total, offset
+    return masked_softmax(graph, closed), offset
 
 
 def _local_monotonic(graph: Graph, align: Any, logits: Value, asked: Asked) -> Value:

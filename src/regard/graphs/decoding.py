@@ -15,11 +15,13 @@ from torch import nn
 
 from regard.decoders.bahdanau import Bahdanau
 from regard.decoders.captions import Adaptive, ShowAndTell, ShowAttendTell
+from regard.decoders.language_model import LanguageModel
 from regard.decoders.luong import Luong
 from regard.decoders.transformer import TransformerDecoder
 from regard.errors import OptionError
 from regard.graphs.captions import AdaptiveGraph, ShowAndTellGraph, ShowAttendTellGraph
 from regard.graphs.graph import Graph, Parts, Precision, Value
+from regard.graphs.reading import LanguageGraph
 from regard.graphs.recurrent import BahdanauGraph, LuongGraph
 from regard.graphs.source import Source, Stepped
 from regard.graphs.transformer import TIME, TransformerGraph
@@ -51,6 +53,7 @@ DECODERS: dict[type[nn.Module], Callable[[Graph, Any], DecoderGraph]] = {
     ShowAttendTell: ShowAttendTellGraph,
     Adaptive: AdaptiveGraph,
     ShowAndTell: ShowAndTellGraph,
+    LanguageModel: LanguageGraph,
 }
 """The graphs of decoders."""
 
@@ -64,9 +67,17 @@ def decoder_graph(graph: Graph, decoder: nn.Module) -> DecoderGraph:
 
 
 def write_decoding(
-    encode: Callable[[Graph], Source], decoder: Any, paths: tuple[Path, Path], precision: Precision
+    encode: Callable[[Graph], Source],
+    decoder: Any,
+    paths: tuple[Path, Path],
+    precision: Precision,
+    *,
+    source_axis: str = "source",
 ) -> None:
-    """Write the graphs of an encoder, which `encode` adds to a graph, and of a step of the decoder."""
+    """Write the graphs of an encoder, which `encode` adds to a graph, and of a step of the decoder.
+
+    `source_axis` names what is attended to in the shape of the attention.
+    """
     encoder = Graph(precision)
     source = encode(encoder)
     built = decoder_graph(encoder, decoder)
@@ -83,13 +94,17 @@ def write_decoding(
         for kind, rows, parts in ((MEMORY, "inputs", memory), (PAST, "rows", past))
     }
     stepped = decoder_graph(graph, decoder).step(ids, given[MEMORY], given[PAST])
-    output = decoder.output
-    if type(output) is not nn.Linear:
-        raise OptionError(f"The output layer {type(output).__name__} cannot be exported; a linear one can.")
-    logits = graph.rounded_linear(stepped.features, output.weight, output.bias)
+    layers: list[Any] = list(decoder.output) if isinstance(decoder.output, nn.Sequential) else [decoder.output]
+    if not all(type(layer) is nn.Linear for layer in layers):
+        raise OptionError("An output that is not made of linear layers cannot be exported.")
+    *before, output = layers
+    features = stepped.features
+    for layer in before:
+        features = graph.linear(features, layer.weight, layer.bias)
+    logits = graph.rounded_linear(features, output.weight, output.bias)
     graph.output("log_probs", graph.LogSoftmax(logits, axis=-1), ["rows", output.out_features])
     if stepped.weights is not None:
-        graph.output("attention", stepped.weights, ["rows", "source"])
+        graph.output("attention", stepped.weights, ["rows", source_axis])
     for name, (value, shape) in stepped.extras.items():
         graph.output(name, value, ["rows", *shape])
     for name, (_, shape) in past.items():

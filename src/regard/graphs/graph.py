@@ -76,6 +76,9 @@ class Graph:
         self._nodes: list[Any] = []
         self._inputs: list[Any] = []
         self._outputs: list[Any] = []
+        self._computed: set[str] = set()
+        self._named: dict[str, str] = {}
+        """The names of values that are outputs: the nodes that compute them give them these names in the end."""
         self._constants: dict[Any, Value] = {}
         self._arrays: list[Any] = []
         self._kept: list[Any] = []  # what keys of _constants identify must stay in memory
@@ -92,6 +95,7 @@ class Graph:
         given = ["" if each is None else self.value(each).name for each in inputs]
         names = [f"{operator.lower()}_{len(self._nodes)}" + (f"_{each}" if each else "") for each in range(outputs)]
         self._nodes.append(self.onnx.helper.make_node(operator, given, names, domain=domain, **attributes))
+        self._computed.update(names)
         return tuple(Value(self, name) for name in names)
 
     def value(self, given: Any) -> Value:
@@ -124,7 +128,9 @@ class Graph:
 
     def output(self, name: str, value: Value, shape: Shape, dtype: str = "float32") -> None:
         """Make a value an output of the graph."""
-        self._nodes.append(self.onnx.helper.make_node("Identity", [value.name], [name]))
+        if value.name in self._named or value.name not in self._computed:
+            value = self.Identity(value)
+        self._named[value.name] = name
         self._outputs.append(self._info(name, shape, dtype))
 
     def _info(self, name: str, shape: Shape, dtype: str) -> Any:
@@ -197,6 +203,9 @@ class Graph:
     def save(self, path: Path) -> None:
         """Check the graph and write it."""
         helper = self.onnx.helper
+        for node in self._nodes:
+            for names in (node.input, node.output):
+                names[:] = [self._named.get(name, name) for name in names]
         graph = helper.make_graph(self._nodes, path.stem, self._inputs, self._outputs, self._arrays)
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="regard")

@@ -31,15 +31,20 @@ def encode_recurrent(graph: Graph, encoder: RecurrentEncoder, ids: Value, mask: 
     return Source(*read_sequences(graph, encoder.network, words, lengths), *padding(graph, mask), encoder.dim)
 
 
-def read_sequences(graph: Graph, network: nn.RNNBase, inputs: Value, lengths: Value) -> tuple[Value, Value]:
-    """The states (b, n, d) of padded sequences (b, n, e), and the last ones of each direction (b, d)."""
+def read_sequences(
+    graph: Graph, network: nn.RNNBase, inputs: Value, lengths: Value, *, reverse: bool = False
+) -> tuple[Value, Value]:
+    """The states (b, n, d) of padded sequences (b, n, e), and the last ones of each direction (b, d).
+
+    With `reverse`, a network of one direction reads the sequences from their ends.
+    """
     counted = graph.Cast(lengths, to=graph.onnx.TensorProto.INT32)
     states = last = graph.Transpose(inputs, perm=[1, 0, 2])
     for layer in range(network.num_layers):
         parts = [_gates(network, layer, end) for end in ("", "_reverse")[: 1 + network.bidirectional]]
         weights, recurrent = (_by_direction(graph, [part[index] for part in parts]) for index in (0, 1))
         biases = graph.constant(torch.stack([torch.cat(part[2:]) for part in parts]))
-        direction = "bidirectional" if network.bidirectional else "forward"
+        direction = "bidirectional" if network.bidirectional else "reverse" if reverse else "forward"
         options: dict[str, Any] = {"hidden_size": network.hidden_size, "direction": direction}
         if network.mode == "GRU":
             options["linear_before_reset"] = 1

@@ -48,11 +48,15 @@ def _size(graph: Graph, value: Value, axis: int) -> Value:
 def _embedded(graph: Graph, embedding: nn.Embedding, ids: Value, positions: Value) -> Value:
     """Embedded tokens, scaled by sqrt(d), plus the sinusoids of their positions (n,), which are float32."""
     dim = embedding.embedding_dim
+    return graph.embedding(embedding.weight, ids) * math.sqrt(dim) + waves(graph, positions, dim)
+
+
+def waves(graph: Graph, positions: Value, dim: int) -> Value:
+    """The sinusoids of positions (n,), (n, dim)."""
     rates = torch.exp(torch.arange(0, dim, 2) * (-math.log(10_000.0) / dim))
     angles = graph.Unsqueeze(positions, [-1]) * rates
-    waves = graph.Concat(graph.Unsqueeze(graph.Sin(angles), [-1]), graph.Unsqueeze(graph.Cos(angles), [-1]), axis=-1)
-    places = graph.Slice(graph.Reshape(waves, [-1, 2 * len(rates)]), [0], [dim], [1])
-    return graph.embedding(embedding.weight, ids) * math.sqrt(dim) + places
+    pairs = graph.Concat(graph.Unsqueeze(graph.Sin(angles), [-1]), graph.Unsqueeze(graph.Cos(angles), [-1]), axis=-1)
+    return graph.Slice(graph.Reshape(pairs, [-1, 2 * len(rates)]), [0], [dim], [1])
 
 
 def normalised(graph: Graph, norm: nn.Module, states: Value) -> Value:
@@ -109,9 +113,12 @@ class Heads:
 
     def weights(self, query: Value, keys: Value, bias: Value | None) -> Value:
         """The attention weights, (b, h, q, k)."""
-        graph = self.graph
-        logits = (query * (1 / math.sqrt(self.width))) @ graph.Transpose(keys, perm=[0, 1, 3, 2])
-        return graph.Softmax(logits if bias is None else logits + bias, axis=-1)
+        logits = self.logits(query, keys)
+        return self.graph.Softmax(logits if bias is None else logits + bias, axis=-1)
+
+    def logits(self, query: Value, keys: Value) -> Value:
+        """The scaled dot products, (b, h, q, k)."""
+        return (query * (1 / math.sqrt(self.width))) @ self.graph.Transpose(keys, perm=[0, 1, 3, 2])
 
     def read(self, weights: Value, values: Value) -> Value:
         """The contexts of all heads through the output layer, (b, q, d)."""
