@@ -10,8 +10,8 @@ import regard
 ROOT = Path(regard.__file__).parent
 ORDER = [
     "errors", "files", "config", "extras", "parts", "trace", "kernels", "attention", "layers", "encoders", "decoders",
-    "search", "graphs", "runtime",
-    "metrics", "data", "worlds", "viewing", "training", "jobs", "systems", "serving", "bench", "demo",
+    "search", "runtime",
+    "metrics", "data", "graphs", "worlds", "viewing", "training", "jobs", "systems", "serving", "bench", "demo",
     "lessons", "cli",
     "__main__",
 ]  # fmt: skip

@@ -59,6 +59,8 @@ class Value:
         return self.graph.MatMul(self, other)
 
 
+Step = Callable[["Graph", list[Value], list[Value]], tuple[list[Value], list[Value]]]
+"""One step of a loop: from its graph, the state and the inputs to the next state and results."""
 Parts = dict[str, tuple[Value, list[int | str]]]
 """Values by name, each with its shape after the first axis."""
 
@@ -70,9 +72,9 @@ class Graph:
     models of regard themselves: of a model stored so, the exported parameters are exactly its own.
     """
 
-    def __init__(self, precision: Precision = "float32") -> None:
+    def __init__(self, precision: Precision = "float32", *, prefix: str = "") -> None:
         self.onnx = require("Exporting", "onnx", "onnxruntime")
-        self.precision = precision
+        self.precision, self._prefix = precision, prefix
         self._nodes: list[Any] = []
         self._inputs: list[Any] = []
         self._outputs: list[Any] = []
@@ -93,7 +95,8 @@ class Graph:
     ) -> tuple[Value, ...]:
         """Add a node with this many outputs, and return their values; None skips an input."""
         given = ["" if each is None else self.value(each).name for each in inputs]
-        names = [f"{operator.lower()}_{len(self._nodes)}" + (f"_{each}" if each else "") for each in range(outputs)]
+        name = f"{self._prefix}{operator.lower()}_{len(self._nodes)}"
+        names = [name + (f"_{each}" if each else "") for each in range(outputs)]
         self._nodes.append(self.onnx.helper.make_node(operator, given, names, domain=domain, **attributes))
         self._computed.update(names)
         return tuple(Value(self, name) for name in names)
@@ -111,11 +114,33 @@ class Graph:
         place = given.data_ptr() if is_tensor else id(given)
         key = (array.dtype.str, array.shape, array.tobytes() if array.size <= BLOCK else (place, array.strides))
         if key not in self._constants:
-            name = name or f"constant_{len(self._arrays)}"
+            name = name or f"{self._prefix}constant_{len(self._arrays)}"
             self._arrays.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(array), name))
             self._constants[key] = Value(self, name)
             self._kept.append(given)
         return self._constants[key]
+
+    def scan(self, step: "Step", state: Sequence[Value], inputs: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+        """Run a step for each entry of the second axis of the inputs; return the last state, and the results stacked.
+
+        `step` gets the graph of the step, the state and the entries, and returns the next state and results. It may use
+        values of this graph, except for those that are outputs of it.
+        """
+        body = Graph(self.precision, prefix=f"{self._prefix}step_{len(self._nodes)}_")
+        kind = self.onnx.TensorProto.FLOAT
+        given = [Value(body, f"{body._prefix}given_{number}") for number in range(len(state) + len(inputs))]
+        after, found = step(body, given[: len(state)], given[len(state) :])
+        results = [body.Identity(value) for value in (*after, *found)]
+        shapeless = [
+            [self.onnx.helper.make_tensor_value_info(value.name, kind, None) for value in values]
+            for values in (given, results)
+        ]
+        proto = self.onnx.helper.make_graph(body._nodes, "step", *shapeless, body._arrays)
+        axes: dict[str, Any] = {"scan_input_axes": [1] * len(inputs), "scan_output_axes": [1] * len(found)}
+        values = self.nodes(
+            "Scan", *state, *inputs, outputs=len(results), body=proto, num_scan_inputs=len(inputs), **axes
+        )
+        return list(values[: len(after)]), list(values[len(after) :])
 
     def tensor(self, numbers: Sequence[float]) -> Any:
         """Numbers as the attribute of an operator."""
