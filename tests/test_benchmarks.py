@@ -228,3 +228,40 @@ def test_a_folder_that_is_no_source_tree_is_refused(tmp_path):
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 1
     assert "is not a source tree of regard" in done.stderr
+
+
+STORY = """1 Mary went to the kitchen.
+2 John is in the garden.
+3 Where is Mary?\tkitchen\t1
+4 Mary moved to the garden.
+5 Where is Mary?\tgarden\t4
+1 John went to the hall.
+2 Where is John?\thall\t1
+"""
+
+
+def test_questions_about_stories_are_read_with_their_supporting_facts_and_learned(tmp_path):
+    script = load(BENCHMARKS / "story_questions.py")
+    questions = list(script["read_questions"](STORY.splitlines()))
+    assert [(each.answer, each.support, each.story) for each in questions] == [
+        ("kitchen", (0,), 0), ("garden", (2,), 0), ("hall", (0,), 1)
+    ]  # fmt: skip
+    assert questions[1].facts[2] == ("mary", "moved", "to", "the", "garden"), "a question is no fact"
+    names = script["vocabulary"](questions)
+    words = {word: number for number, word in enumerate(names, 1)}
+    answers = {"garden": 0, "hall": 1, "kitchen": 2}
+    batch = script["encode"](questions, words, answers)
+    assert batch.present.tolist() == [[False, True, True], [True, True, True], [False, False, True]]
+    assert batch.support.nonzero().tolist() == [[0, 1], [1, 2], [2, 2]]
+    torch.manual_seed(0)
+    model = script["MemoryNetwork"](len(names) + 1, 3, 5, hidden=16, hops=2, dropout=0.0)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(60):
+        logits, weights = model(batch)
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(logits, batch.answer).backward()
+        optimizer.step()
+    assert weights[~batch.present[:, None].expand_as(weights)].eq(0).all()
+    assert script["measure"](model, batch)["accuracy"] == 100
+    alone = model(script["encode"](questions[:1], words, answers))[0]
+    torch.testing.assert_close(alone, model(batch)[0][:1])

@@ -285,7 +285,7 @@ def test_extreme_logits_do_not_give_nan(align_name):
     query, value = torch.randn(NUM_QUERIES, QUERY_DIM), torch.eye(NUM_KEYS)
 
     def given(query, key):
-        if key.ndim > query.ndim - 1 and key.shape[-2] != NUM_KEYS:
+        if query.shape[-2] == 1:  # a window of keys for each query
             return logits[:, None, : key.shape[-2]]
         return logits
 

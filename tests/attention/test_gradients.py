@@ -23,7 +23,7 @@ CHECKED += [("general", align_name, option) for align_name in ("softmax", "local
 
 def test_all_but_look_ups_and_hard_choices_are_checked():
     assert {score_name for score_name, *_ in CHECKED} == set(MAKE_SCORE) - {"equality", "prefix"}
-    learned = {"local_m", "local_p", "none", "ntm", "softmax", "sparsemax", "spatial", "uniform"}
+    learned = {"local_bell", "local_m", "local_p", "none", "ntm", "softmax", "sparsemax", "spatial", "uniform"}
     assert {align_name for _, align_name, _ in CHECKED} == {align_name for _, align_name in DIFFERENTIABLE} == learned
 
 

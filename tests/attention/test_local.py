@@ -77,6 +77,23 @@ def test_local_p_is_the_formula_of_the_paper(window):
     assert grads[0][0].abs().sum() > 0, "gradients reach the predicted position"
 
 
+def test_the_bell_over_all_keys_is_a_softmax_times_the_gaussian_and_differs_from_the_window():
+    bell, local = align.LocalBell(5, dim=3, window=2).double(), align.LocalPredictive(5, dim=3, window=2).double()
+    bell.load_state_dict(local.state_dict())
+    lengths = torch.tensor([13, 4])
+    query, key = torch.randn(2, 7, 5, dtype=torch.float64), torch.randn(2, 13, 5, dtype=torch.float64)
+    options = {"score": score.dot, "mask": mask.padding(lengths), "weights": True}
+    found = attend(query, key, align=bell, **options)
+    centre = lengths[:, None] * torch.sigmoid(bell.direction(torch.tanh(bell.layer(query)))).squeeze(-1)
+    distance = torch.arange(1, 14) - centre[..., None]
+    everywhere = attend(query, key, **options).weights
+    expected = everywhere * torch.exp(-distance.square() / 2)
+    torch.testing.assert_close(found.weights, expected)
+    inside = attend(query, key, align=local, **options).weights
+    assert (found.weights.sum(-1) <= inside.sum(-1) + 1e-9).all(), "outside of the window the bell leaves little"
+    assert (inside.sum(-1) < 1).all()
+
+
 def test_spatial_attention_is_average_pooling():
     key = torch.randn(2, 11, 5)
     pooled = attend(key, key, align=align.Spatial(2), weights=True)

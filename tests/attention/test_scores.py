@@ -44,6 +44,7 @@ FORMULAS = {
     "dot": lambda s: lambda q, k: q @ k,
     "general": lambda s: lambda q, k: q @ s.layer.weight @ k,
     "mlp": mlp,
+    "projected": lambda s: lambda q, k: (s.query_layer.weight @ q) @ (s.key_layer.weight @ k),
     "scaled_dot": lambda s: lambda q, k: q @ k / math.sqrt(QUERY_DIM),
 }
 
@@ -64,6 +65,16 @@ def test_query_and_key_may_differ_in_size_where_the_formula_allows(name):
     query, key, value = inputs(name, BATCH)
     assert query is None or query.shape[-1] != key.shape[-1]
     assert attend(query, key, value, score=MAKE_SCORE[name]()).context.isfinite().all()
+
+
+def test_the_projected_score_is_general_with_the_product_of_its_matrices():
+    projected, general = score.Projected(QUERY_DIM, KEY_DIM, 3), score.General(QUERY_DIM, KEY_DIM)
+    query, key, _ = inputs("general", BATCH)
+    with torch.no_grad():
+        general.layer.weight.copy_(projected.query_layer.weight.T @ projected.key_layer.weight)
+        found, expected = (attend(query, key, score=each, weights=True) for each in (projected, general))
+    torch.testing.assert_close(found.weights, expected.weights)
+    torch.testing.assert_close(found.context, found.weights @ key, msg="the values are the keys before the projection")
 
 
 def test_context_score_learns_one_query_per_output():

@@ -27,6 +27,7 @@ MAKE_SCORE: dict[str, Callable[[], Callable[[Tensor, Tensor], Tensor]]] = {
     "location": lambda: score.Location(QUERY_DIM, max_length=NUM_KEYS - 2),
     "mlp": lambda: score.MLP(QUERY_DIM, KEY_DIM, dims=(13, 2)),
     "prefix": lambda: score.prefix,
+    "projected": lambda: score.Projected(QUERY_DIM, KEY_DIM, 13),
     "scaled_dot": lambda: score.scaled_dot,
 }
 
@@ -45,6 +46,7 @@ MAKE_ALIGN: dict[str, Callable[[int], align.Align]] = {
     "hard": lambda _: align.Hard(),
     "hard_gumbel": lambda _: align.Hard(temperature=0.7),
     "hard_most_likely": lambda _: align.Hard().eval(),
+    "local_bell": lambda query_dim: align.LocalBell(query_dim, dim=2, window=2),
     "local_m": lambda _: align.LocalMonotonic(window=2),
     "local_p": local_predictive,
     "none": lambda _: align.none,
@@ -60,7 +62,11 @@ MAKE_ALIGN: dict[str, Callable[[int], align.Align]] = {
 def goes_together(score_name: str, align_name: str) -> bool:
     """A plain average needs scores that are not negative; a centre cannot be predicted from codes."""
     compares_codes = score_name in ("equality", "prefix")
-    return compares_codes if align_name == "normalised" else not (align_name == "local_p" and compares_codes)
+    return (
+        compares_codes
+        if align_name == "normalised"
+        else not (align_name in ("local_bell", "local_p") and compares_codes)
+    )
 
 
 PAIRS = [(s, a) for s in MAKE_SCORE for a in MAKE_ALIGN if goes_together(s, a)]

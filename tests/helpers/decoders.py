@@ -78,6 +78,7 @@ MAKE_DECODER: dict[str, Callable[[nn.Embedding, nn.Module], Decoder]] = {
     "bahdanau_coverage": lambda e, o: bahdanau(e, o, attention=coverage()),
     "bahdanau_coverage_hard": lambda e, o: bahdanau(e, o, attention=coverage(align.Hard())),
     "conditional": lambda e, o: bahdanau(e, o, conditional=True),
+    "output_after": lambda e, o: bahdanau(e, o, output_after=True),
     "hard": lambda e, o: bahdanau(e, o, attention=attention(align.Hard())),
     "luong": lambda e, o: luong(e, o, num_layers=2),
     "luong_gru": lambda e, o: luong(e, o, cell="gru"),

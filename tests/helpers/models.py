@@ -29,6 +29,8 @@ TRANSLATORS: dict[str, dict[str, Any]] = {
     "rnnsearch": {},
     "rnnsearch_lstm": {"cell": "lstm"},
     "conditional": {"conditional": True},
+    "lecture": {"output_state": "after"},
+    "projected": {"score": "projected"},
     "luong": {"architecture": "luong", "cell": "lstm", "layers": 2, "score": "general"},
     "luong_dot": {"architecture": "luong", "score": "dot", "bidirectional": False},
     "luong_dot_bidirectional": {"architecture": "luong", "score": "dot", "encoder_hidden": 5},

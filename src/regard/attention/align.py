@@ -27,6 +27,7 @@ __all__ = [
     "Focus",
     "Hard",
     "Local",
+    "LocalBell",
     "LocalMonotonic",
     "LocalPredictive",
     "Normalised",
@@ -482,6 +483,20 @@ class LocalPredictive(Local):
         return centre
 
 
+class LocalBell(LocalPredictive):
+    """local-p as one lecture writes it: the softmax over all keys, times the Gaussian around p_t.
+
+    The paper takes the softmax inside the window (`LocalPredictive`). Here the Gaussian alone makes it local, so that
+    all keys are scored, and the weights sum to less.
+    """
+
+    def choose_window(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Window | None:
+        """Return windows of all keys, with their distances from the centre."""
+        centre = self.centre(query, num_keys, mask, state)
+        index = torch.arange(num_keys, device=centre.device).expand(*centre.shape, num_keys)
+        return Window(index, torch.ones_like(index, dtype=torch.bool), index - centre.unsqueeze(-1), centre)
+
+
 class Spatial(LocalMonotonic):
     """Equal weights for the keys within `window` of the query's own position: average pooling as attention.
 
@@ -587,6 +602,7 @@ for _align in (softmax, none, normalised, sparsemax, uniform):
 ALIGNMENTS: dict[str, type[Align]] = {
     "hard": Hard,
     "local_m": LocalMonotonic,
+    "local_bell": LocalBell,
     "local_p": LocalPredictive,
     "none": Unnormalised,
     "normalised": Normalised,

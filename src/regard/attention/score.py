@@ -36,6 +36,7 @@ __all__ = [
     "Location",
     "Prefix",
     "Product",
+    "Projected",
     "ScaledDot",
     "Score",
     "ScoreFunction",
@@ -215,6 +216,43 @@ class General(Product):
         return projected
 
 
+class Projected(Product):
+    """(W s)' (W' h): queries and keys are projected to `dim` features each (Fleuret, Deep Learning 13.1).
+
+    The product of the two matrices is a General of rank `dim`. Values are not projected: in `attend(x, x)` they are x.
+    """
+
+    def __init__(self, query_dim: int, key_dim: int, dim: int) -> None:
+        super().__init__()
+        self.query_dim, self.key_dim = query_dim, key_dim
+        self.query_layer = Hoisted(query_dim, dim, bias=False)
+        self.key_layer = nn.Linear(key_dim, dim, bias=False)
+
+    def project_query(self, query: Queries) -> Queries:
+        """Compute W s."""
+        projected: Tensor = self.query_layer(query)
+        return projected
+
+    def project_key(self, key: Keys) -> Keys:
+        """Compute W' h."""
+        projected: Tensor = self.key_layer(key)
+        return projected
+
+    def shape_error(self, query_size: int, key_size: int) -> str:
+        """Say that another score has projected the keys."""
+        return _projected_by_another(self, self.key_layer.out_features, key_size)
+
+
+def _projected_by_another(score: Score, own: int, size: int) -> str:
+    """The message of an error for the keys of a memory that were projected to another size than `own`; "" if not."""
+    if own == size:
+        return ""
+    return (
+        f"This {type(score).__name__} compares {own} features, but the keys of this memory were projected to {size}. "
+        "Use the attention whose `remember` created the memory."
+    )
+
+
 class Context(Product):
     """A learned query for each output position; `attend` then takes query=None.
 
@@ -260,12 +298,7 @@ class TanhSum(Score):
 
     def shape_error(self, query_size: int, key_size: int) -> str:
         """Say that another score has projected the keys."""
-        if key_size == len(self.direction):
-            return ""
-        return (
-            f"This {type(self).__name__} compares {len(self.direction)} features, but the keys of this memory were "
-            f"projected to {key_size}. Use the attention whose `remember` created the memory."
-        )
+        return _projected_by_another(self, len(self.direction), key_size)
 
 
 class Additive(TanhSum):
@@ -464,5 +497,6 @@ SCORES: dict[str, type[Score]] = {
     "location": Location,
     "mlp": MLP,
     "prefix": Prefix,
+    "projected": Projected,
     "scaled_dot": ScaledDot,
 }

@@ -13,8 +13,9 @@ class Bahdanau(RecurrentDecoder):
     """RNNsearch (Bahdanau et al. 2015, appendix A.2.2): attention before each step.
 
     The query of alpha_t is s_(t-1). s_t = GRU(y_(t-1), c_t, s_(t-1)), where c_t enters the reset gate, the update gate
-    and the candidate. The deep output is a maxout of U s_(t-1) + V y_(t-1) + C c_t. s_0 = tanh(W h_1 backward), so
-    `summary_dim` is the size of the backward state, the last part of the encoder's summary.
+    and the candidate. The deep output is a maxout of U s_(t-1) + V y_(t-1) + C c_t, or with `output_after` of U s_t and
+    the others: the lectures' g(y_(t-1), s_t, c_t). s_0 = tanh(W h_1 backward), so `summary_dim` is the size of the
+    backward state, the last part of the encoder's summary.
 
     `conditional` is the variant of later systems (Sennrich et al. 2017, appendix A): a first GRU reads the word, its
     state is the query, a second GRU reads the context, and the output depends on the new state.
@@ -32,6 +33,7 @@ class Bahdanau(RecurrentDecoder):
         output_dim: int,
         cell: str = "gru",
         conditional: bool = False,
+        output_after: bool = False,
         dropout: float = 0.0,
         output_dropout: float = 0.0,
     ) -> None:
@@ -44,7 +46,7 @@ class Bahdanau(RecurrentDecoder):
             output=output,
             dropout=dropout,
         )
-        self.conditional = conditional
+        self.conditional, self.output_after = conditional, output_after
         self.cell = CELLS[cell](hidden)
         self.second_cell = CELLS[cell](hidden) if conditional else None
         gates = self.cell.num_gates * hidden
@@ -79,10 +81,10 @@ class Bahdanau(RecurrentDecoder):
             cell = self.second_cell(self.context_layer(context), cell)
             return (cell,), (cell[0], context)
         last = cell[0]
-        if look.folded:
-            return (self.cell(look.into(last, inputs), cell),), (last, None)
-        context = look(last)
-        return (self.cell(inputs + self.context_layer(context), cell),), (last, context)
+        context = None if look.folded else look(last)
+        gates = look.into(last, inputs) if context is None else inputs + self.context_layer(context)
+        cell = self.cell(gates, cell)
+        return (cell,), (cell[0] if self.output_after else last, context)
 
     def features(self, embedded: Float[Tensor, "b m e"], *pieces: Float[Tensor, "b m _"]) -> Float[Tensor, "b m f"]:
         """Compute the deep output: the maximum of each pair of units of U s + V y + C c."""

@@ -149,7 +149,7 @@ class AttentionGraph:
 def query_weight(score: scores.Score) -> Tensor | None:
     """The matrix that multiplies each query of a score; None where it takes queries as they are."""
     match score:
-        case scores.Additive():
+        case scores.Additive() | scores.Projected():
             return score.query_layer.weight
         case scores.Concat():
             return score.layer.weight[:, : score.query_dim]
@@ -163,7 +163,7 @@ def query_weight(score: scores.Score) -> Tensor | None:
 def key_layer(score: scores.Score) -> tuple[Tensor | None, Tensor | None]:
     """The matrix that multiplies each key of a score, and what is added; None where it takes keys as they are."""
     match score:
-        case scores.Additive():
+        case scores.Additive() | scores.Projected():
             return score.key_layer.weight, None
         case scores.Concat():
             return score.layer.weight[:, score.query_dim :], None
@@ -231,6 +231,7 @@ COMPARES: dict[type[scores.Score], Callable[[AttentionGraph, Asked], Value]] = {
     scores.General: _product,
     scores.Location: _location,
     scores.MLP: _network,
+    scores.Projected: _product,
     scores.ScaledDot: _product,
 }
 

@@ -254,6 +254,8 @@ class BahdanauGraph(RecurrentGraph):
             read = self.look(state[0], query, memory, past)
             for_gates, deep_context = split(graph, read.contexts, list(map(len, self.readers())))
             state = first.step(words + for_gates, product, state)
+            if decoder.output_after:
+                (deep_state,) = self.joined(state[0], deep)
         else:
             (product,) = self.joined(state[0], (first.weight, first.bias))
             state = first.step(words, product, state)

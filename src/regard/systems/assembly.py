@@ -13,6 +13,8 @@ from regard.errors import OptionError
 from regard.parts import build_part
 
 Part = TypeVar("Part")
+KEY_STRENGTH = 10.0
+"""The key strength that a cosine score begins with, and learns: cosines alone, from -1 to 1, give a flat softmax."""
 
 
 def build_embedding(size: int, dim: int) -> nn.Embedding:
@@ -27,7 +29,7 @@ def build_embedding(size: int, dim: int) -> nn.Embedding:
 def build_score(name: str, sizes: Mapping[str, Any]) -> ScoreLike:
     """The score of this name: built in, or custom (`package.module:Name`), which takes what it asks for of `sizes`."""
     match name:
-        case "additive" | "concat":
+        case "additive" | "concat" | "projected":
             return score.SCORES[name](sizes["query_dim"], sizes["key_dim"], sizes["dim"])
         case "general" | "mlp":
             return score.SCORES[name](sizes["query_dim"], sizes["key_dim"])
@@ -35,6 +37,8 @@ def build_score(name: str, sizes: Mapping[str, Any]) -> ScoreLike:
             return score.Location(sizes["query_dim"], sizes["max_positions"])
         case "dot" | "scaled_dot":
             return score.SCORES[name]()
+        case "cosine":
+            return score.Cosine(nn.Parameter(torch.tensor(KEY_STRENGTH)))
         case path:
             return _checked(path, build_part(path, sizes), as_score)
 
@@ -46,6 +50,8 @@ def build_align(name: str, sizes: Mapping[str, Any]) -> AlignLike:
             return align.LocalMonotonic(sizes["window"])
         case "local_p":
             return align.LocalPredictive(sizes["query_dim"], window=sizes["window"])
+        case "local_bell":
+            return align.LocalBell(sizes["query_dim"], window=sizes["window"])
         case _ if name in align.ALIGNMENTS:
             return align.ALIGNMENTS[name]()
         case path:

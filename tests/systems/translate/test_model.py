@@ -195,3 +195,42 @@ def test_maps_are_computed_only_when_asked_for(transformer):
     finally:
         for hook in hooks:
             hook.remove()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"score": "cosine", "hidden": 12, "encoder_hidden": 6},
+        {"score": "projected", "align": "local_bell", "window": 3},
+        {"architecture": "luong", "score": "scaled_dot", "hidden": 12, "encoder_hidden": 6},
+    ],
+)
+def test_every_score_of_the_lectures_serves_a_translator(tokenizer, tmp_path, config):
+    model = small_translator(tokenizer, **config)
+    model.save(tmp_path / "model")
+    again = Translator.load(tmp_path / "model")
+    assert outputs(again, TEXTS, max_length=6) == outputs(model, TEXTS, max_length=6)
+    strengths = [each for name, each in model.named_parameters() if name.endswith("score.strength")]
+    assert len(strengths) == (config["score"] == "cosine"), "the key strength is learned"
+
+
+def test_the_output_state_of_the_lectures_is_that_after_the_step(tokenizer):
+    before, after = (small_translator(tokenizer, output_state=state) for state in ("before", "after"))
+    after.load_state_dict(before.state_dict())
+    source = torch.tensor([tokenizer.encode(TEXTS[0])])
+    target = torch.tensor([[START, *tokenizer.encode(TEXTS[1])]])
+    with torch.no_grad():
+        encoded = before.encode(source, torch.tensor([source.shape[1]]))
+        state = before.decoder.start(encoded)
+        for step, token in enumerate(target[0]):
+            old = state.cells[0][0]
+            found = before.decoder.step(token[None], state)
+            state = found.state
+            embedded = before.decoder.embedding(token[None, None])
+            context = found.attended.context
+            for model, hidden in ((before, old), (after, state.cells[0][0])):
+                expected = model.decoder.output(model.decoder.features(embedded, hidden[:, None], context))[:, 0]
+                unrolled = model.decoder(encoded, target[:, : step + 1])
+                torch.testing.assert_close(model.decoder.output(unrolled.features)[:, -1], expected)
+    with pytest.raises(OptionError, match="remove output_state"):
+        small_translator(tokenizer, conditional=True, output_state="after")

@@ -84,7 +84,8 @@ def build_decoder(config: "TranslationConfig", memory_dim: int, embedding: nn.Em
         return built
     if config.architecture == "rnnsearch":
         sizes["summary_dim"] = config.encoder_hidden or config.hidden
-        return Bahdanau(embedding, conditional=config.conditional, **sizes)
+        after = config.output_state == "after"
+        return Bahdanau(embedding, conditional=config.conditional, output_after=after, **sizes)
     return Luong(embedding, num_layers=config.layers, input_feeding=config.input_feeding, **sizes)
 
 

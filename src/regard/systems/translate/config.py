@@ -23,14 +23,15 @@ MAX_ALIGNED_TOKENS = 1000
 """Longer sentences are not aligned: attention takes memory that grows with the square of the length."""
 RAW = {"split": False}
 """Options of `translate` by which the model reads each text as a whole: for measuring the model itself."""
-SCORES = ("additive", "concat", "dot", "general", "location", "mlp", "scaled_dot")
-ALIGNMENTS = ("softmax", "hard", "local_m", "local_p", "sparsemax", "uniform")
+SCORES = ("additive", "concat", "cosine", "dot", "general", "location", "mlp", "projected", "scaled_dot")
+ALIGNMENTS = ("softmax", "hard", "local_bell", "local_m", "local_p", "sparsemax", "uniform")
+LOCAL = ("local_bell", "local_m", "local_p")
 RECURRENT = ("plain", "rnnsearch", "luong")
 _USED_BY: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("hidden", "encoder_hidden", "cell", "bidirectional", "state_dropout", "output_dropout"), RECURRENT
     ),
-    "conditional": ("rnnsearch",),
+    **dict.fromkeys(("conditional", "output_state"), ("rnnsearch",)),
     "input_feeding": ("luong", "plain"),
     **dict.fromkeys(("score", "align", "window", "coverage", "max_positions"), ("rnnsearch", "luong")),
     **dict.fromkeys(("decoder_layers", "heads", "feedforward_dim", "prenorm"), ("transformer",)),
@@ -62,6 +63,9 @@ class TranslationConfig(Checked):
     """Whether the recurrent encoder also reads backwards."""
     conditional: bool = False
     """rnnsearch: a conditional GRU, which updates its state before and after attending."""
+    output_state: Literal["before", "after"] = "before"
+    """rnnsearch: the state that predicts a word: that before the step, s_(i-1), as in the paper's appendix, or that
+    after it, s_i, as the lectures write it. A conditional GRU always takes the new state."""
     input_feeding: bool = True
     """luong, plain: the vector that predicts a word is an input of the next step."""
     score: Annotated[str, Names(SCORES)] = "additive"
@@ -69,7 +73,8 @@ class TranslationConfig(Checked):
     align: Annotated[str, Names(ALIGNMENTS)] = "softmax"
     """How scores become attention weights; uniform is the control without attention."""
     window: PositiveInt = 10
-    """local_m, local_p: how many source positions the window extends to each side."""
+    """local_m, local_p: how many source positions the window extends to each side; local_bell: twice the standard
+    deviation of the Gaussian."""
     coverage: bool = False
     """rnnsearch, luong: the score also sees how much each source word was attended to so far (See et al. 2017)."""
     max_positions: PositiveInt = 200
@@ -119,13 +124,15 @@ class TranslationConfig(Checked):
                     f"{name} is for the architecture {' or '.join(users)}, and {self.architecture} would ignore it; "
                     f"got {name} {getattr(self, name)!r}. Remove it."
                 )
-        is_local = self.align in ("local_m", "local_p") or self.align not in ALIGNMENTS
+        is_local = self.align in LOCAL or self.align not in ALIGNMENTS
         if self.window != defaults["window"] and not is_local and not custom:
-            raise OptionError(f"window is for align local_m or local_p; got window {self.window} and {self.align!r}.")
+            raise OptionError(f"window is for align {' or '.join(LOCAL)}; got window {self.window} and {self.align!r}.")
         if self.max_positions != defaults["max_positions"] and self.score in SCORES and self.score != "location":
             raise OptionError(
                 f"max_positions is for score 'location'; got max_positions {self.max_positions} and {self.score!r}."
             )
+        if self.conditional and self.output_state != "before":
+            raise OptionError("A conditional GRU predicts from its new state anyway: remove output_state.")
         if self.architecture == "rnnsearch" and self.layers > 1 and not custom:
             raise OptionError(f"rnnsearch has one layer; got layers {self.layers}. Use architecture 'luong'.")
         if self.architecture == "transformer" and self.embedding % self.heads:
@@ -139,7 +146,9 @@ class TranslationConfig(Checked):
                 f"{self.alignment_layer} and {self.alignment_head}."
             )
         states = (self.encoder_hidden or self.hidden) * (2 if self.bidirectional else 1)
-        is_product = self.architecture in ("rnnsearch", "luong") and self.score in ("dot", "scaled_dot") and not custom
+        is_product = (
+            self.architecture in ("rnnsearch", "luong") and self.score in ("cosine", "dot", "scaled_dot") and not custom
+        )
         if is_product and states != self.hidden:
             raise OptionError(
                 f"score {self.score!r} needs encoder and decoder states of one size; here the encoder has {states} "
