@@ -81,10 +81,10 @@ class Bahdanau(RecurrentDecoder):
             cell = self.second_cell(self.context_layer(context), cell)
             return (cell,), (cell[0], context)
         last = cell[0]
-        context = None if look.folded else look(last)
-        gates = look.into(last, inputs) if context is None else inputs + self.context_layer(context)
+        read = None if look.folded else look(last)
+        gates = look.into(last, inputs) if read is None else inputs + self.context_layer(read)
         cell = self.cell(gates, cell)
-        return (cell,), (cell[0] if self.output_after else last, context)
+        return (cell,), (cell[0] if self.output_after else last, read)
 
     def features(self, embedded: Float[Tensor, "b m e"], *pieces: Float[Tensor, "b m _"]) -> Float[Tensor, "b m f"]:
         """Compute the deep output: the maximum of each pair of units of U s + V y + C c."""
