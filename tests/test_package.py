@@ -88,6 +88,7 @@ def test_every_command_explains_itself():
         "align",
         "caption",
         "gallery",
+        "layers",
         "recognize",
         "train",
         "evaluate",

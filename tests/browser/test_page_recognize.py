@@ -1,8 +1,11 @@
 """The page Recognize: a kernel step by step, a list of layers with live sizes, maps of every layer."""
 # ruff: noqa: RUF001
 
+import numpy as np
 import pytest
+import torch
 from browser.showing import answer_of
+from torch.nn import functional
 
 
 def opened(visit, query="", **options):
@@ -38,6 +41,39 @@ def test_a_kernel_slides_step_by_step(visit):
     page.get_by_text("Output 1 × 1").wait_for()
     page.get_by_label("Kernel", exact=True).fill("13")
     assert page.get_by_label("Kernel", exact=True).get_attribute("aria-invalid") == "true", "it is not just ignored"
+
+
+def test_a_kernel_of_several_channels_is_summed_over_them_and_can_be_edited(visit):
+    page = opened(visit, "?channels=3&step=5")
+    assert page.locator(".kernel svg").count() == 3 + 3 + 1
+    page.locator("summary", has_text="Edit the kernel").click()
+    page.get_by_label("b, row 1, column 1", exact=True).fill("0.5")
+    page.get_by_label("kernel of channel 3, row 1, column 2", exact=True).fill("-1.5")
+    generated = page.locator(".kernel svg", has_text="output").locator(".digit.now").text_content()
+    numbers = np.zeros((1, 3, 7, 7))
+    rows, columns = np.mgrid[:7, :7]
+    numbers[0] = [2.0 * (np.hypot(rows - 3, columns - 3) <= 2.8), columns >= 3.5, rows % 2]
+    kernels = np.stack([np.tile([-1.0, 0, 1], (3, 1)), np.tile([-1.0, 0, 1], (3, 1)).T, np.zeros((3, 3))])
+    kernels[2, 1, 1], kernels[2, 0, 1] = 1, -1.5
+    inputs, kernel = torch.tensor(numbers), torch.tensor(kernels)[None]
+    expected = functional.conv2d(inputs, kernel, torch.tensor([0.5], dtype=torch.double), stride=2, padding=1)
+    assert float(generated.replace("−", "-")) == pytest.approx(expected.flatten()[5].item())
+    assert "bias=0.5" in page.url
+    page.reload()
+    page.get_by_label("b, row 1, column 1", exact=True).wait_for(state="attached")
+    assert page.locator(".kernel svg", has_text="output").locator(".digit.now").text_content() == generated
+
+
+def test_a_pooling_keeps_the_largest_or_the_mean_of_each_channel(visit):
+    page = opened(visit, "?operation=max_pool&channels=2&step=5")
+    page.get_by_text("the largest of 0, 2, 2, 2, 2, 2, 2, 2, 2 in the first channel is 2.").wait_for()
+    assert page.locator(".kernel svg").count() == 2 + 2, "no kernels"
+    assert page.locator(".kernel svg", has_text="input 1").locator(".digit.now").count() == 1, "the cell that is taken"
+    page.get_by_label("Operation").select_option("average_pool")
+    page.get_by_label("Step", exact=True).fill("5")
+    page.get_by_text("the mean of 0, 2, 2, 2, 2, 2, 2, 2, 2 in the first channel is 1.78.").wait_for()
+    page.get_by_label("Zero padding").fill("2")
+    page.get_by_text("takes a padding of at most 1").wait_for()
 
 
 def test_a_list_of_layers_is_tabulated_while_it_is_edited(visit):

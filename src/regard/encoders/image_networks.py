@@ -69,6 +69,15 @@ NETWORKS: dict[str, Callable[..., ConvNet]] = {
     **EFFICIENTNETS,
 }
 
+MADE_FOR = {
+    "lenet5": (1, 28, 10),
+    "alexnet": (3, 227, 1000),
+    "convnetjs_mnist": (1, 28, 10),
+    "convnetjs_cifar": (3, 32, 10),
+    "small_vgg": (3, 32, 10),
+}
+"""Channels and side of the images that a network was made for, and their classes; all others are for ImageNet."""
+
 
 def make_net(
     name: str, classes: int, *, channels: int = 3, size: int = 32, batch_norm: bool = False, dropout: float = 0.0

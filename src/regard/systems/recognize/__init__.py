@@ -8,6 +8,7 @@ SYSTEM = Declaration(
     inputs="images",
     about_inputs="Image files.",
     about="Prints the most probable classes, best first.",
+    commands=("layers",),
     example="regard recognize --model {model} IMAGE",
     headline={"test_accuracy": "{:.1f} % right"},
     measured_on="{test_images:,} test images",

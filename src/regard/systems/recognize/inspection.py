@@ -13,7 +13,7 @@ from regard.config import Checked, PositiveInt
 from regard.data.images import ImageInput
 from regard.encoders.feature_maps import NetworkMaps, feature_maps
 from regard.encoders.image import POOL, VGG_FILTERS, ConvNet
-from regard.encoders.image_networks import NETWORKS
+from regard.encoders.image_networks import MADE_FOR, make_net
 from regard.encoders.layer_table import LayerRow, LayerTable, layer_table, output_size
 from regard.errors import OptionError, ShapeError
 from regard.systems.endpoint import endpoint
@@ -163,9 +163,10 @@ class KnownNetwork:
 
 
 _KNOWN = {
-    "lenet5": ("LeNet-5 (1998)", (1, 28, 28)),
-    "alexnet": ("AlexNet (2012)", (3, 227, 227)),
-    "convnetjs_cifar": ("ConvNetJS for CIFAR-10", (3, 32, 32)),
+    "lenet5": "LeNet-5 (1998)",
+    "alexnet": "AlexNet (2012)",
+    "convnetjs_mnist": "ConvNetJS for MNIST",
+    "convnetjs_cifar": "ConvNetJS for CIFAR-10",
 }
 
 
@@ -174,12 +175,12 @@ _KNOWN = {
 def known_networks() -> tuple[KnownNetwork, ...]:
     """Networks of the literature as lists of layers, to start from."""
     found = []
-    for name, (title, size) in _KNOWN.items():
-        options = {"channels": size[0]} | ({"size": size[1]} if name.startswith("convnetjs") else {})
+    for name, title in _KNOWN.items():
+        channels, side, classes = MADE_FOR[name]
         with torch.device("meta"):
-            net = NETWORKS[name](10, **options)
+            net = make_net(name, classes, channels=channels, size=side)
         specs = [_spec(layer) for layer in [*net.features, *net.classifier.children()]]
-        found.append(KnownNetwork(name, title, *size, tuple(spec for spec in specs if spec is not None)))
+        found.append(KnownNetwork(name, title, channels, side, side, tuple(spec for spec in specs if spec is not None)))
     # Written out, since to create the network takes long even without memory for its parameters.
     vgg16 = [
         LayerSpec("max_pool", 2, 2) if count == POOL else LayerSpec("conv", 3, 1, 1, count) for count in VGG_FILTERS[16]

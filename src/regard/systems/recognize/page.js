@@ -8,7 +8,17 @@ import { kernelAtWork } from "/systems/recognize/kernel.js";
 import { layerEditor } from "/systems/recognize/layers.js";
 import { layerMaps } from "/systems/recognize/maps.js";
 
-const KERNEL = { input: 7, kernel: 3, stride: 2, padding: 1, step: 0 };
+const KERNEL = {
+  input: 7,
+  kernel: 3,
+  stride: 2,
+  padding: 1,
+  step: 0,
+  operation: "conv",
+  channels: 1,
+  weights: [],
+  bias: 0,
+};
 
 export default class RecognizePage extends ImagePage {
   static heading = "Recognize";
