@@ -187,6 +187,9 @@ def _run(words: list[str], *, debug: bool) -> int:
     except Exception as error:
         if debug:
             raise
+        if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+            sys.stderr.write("regard: This needs torch, which regard-runtime comes without: pip install regard.\n")
+            return 2
         sys.stderr.write(f"regard: {type(error).__name__}: {_explained(error):.300}\n{_blame(error)}\n")
         return 1
     return 0

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import regard
 from regard.data.images import open_image
-from regard.systems.caption.model import Caption
+from regard.systems.caption.captions import Caption
 from regard.systems.pretrained import pretrained_models
 from regard.worlds.scenes import scenes
 

@@ -11,10 +11,10 @@ from torch import nn
 from typing_extensions import TypeVar
 
 from regard.config import Checked, custom_parts
-from regard.errors import OptionError
+from regard.errors import ModelError, OptionError
 from regard.kernels.threads import threads_for
 from regard.layers.layout import by_columns
-from regard.systems.folder import find_model, read_model, write_config, write_model
+from regard.systems.folder import exported_table, find_model, read_model, write_config, write_model
 from regard.systems.parameters import Store
 from regard.systems.predictor import Chosen, Input, Output, Predictor
 
@@ -109,8 +109,10 @@ class System(Predictor[Input, Output, Chosen], nn.Module):
         The model is in evaluation mode. It goes to the GPU when there is one, unless `device` says otherwise. A model
         with custom parts (`package.module:Name`) is loaded only with `trust=True`, because loading it runs their code.
         """
-        chosen = choose_device(device)
-        saved = read_model(find_model(name), cls.kind, cls.Config, cls.assets, trust=trust)
+        chosen, path = choose_device(device), find_model(name)
+        if exported_table(path) is not None:
+            raise ModelError(f"{path} is an exported model, which has graphs in place of parameters: use regard.load.")
+        saved = read_model(path, cls.kind, cls.Config, cls.assets, trust=trust)
         with saved.building():
             model = cls(saved.config, **saved.assets)
         saved.fill(model)

@@ -11,7 +11,8 @@ from regard.data.images import ImageInput, open_image
 from regard.data.tokenizer import START
 from regard.encoders.encoded import Encoded
 from regard.metrics.faithfulness import top_mask
-from regard.systems.caption.model import Caption, Captioner
+from regard.systems.caption.captions import Caption
+from regard.systems.caption.model import Captioner
 from regard.systems.faithfulness import Ablation, Evidence
 
 FRACTIONS = (0.1, 0.25, 0.5)

@@ -12,9 +12,10 @@ from regard.data.captions import ImageCaptions, read_captions
 from regard.data.images import ImageReport, Images
 from regard.errors import DataError, OptionError
 from regard.metrics.captions import GRADES, caption_words, cider_d, grade
+from regard.systems.caption.captions import Caption
 from regard.systems.caption.config import CaptionOptions
 from regard.systems.caption.data import to_score
-from regard.systems.caption.model import Caption, Captioner
+from regard.systems.caption.model import Captioner
 
 BATCH = 32
 

@@ -27,9 +27,10 @@ from regard.encoders.feature_maps import NetworkMaps, feature_maps
 from regard.errors import OptionError
 from regard.search.hypothesis import Hypothesis, Ranking
 from regard.search.options import Seed, Size
+from regard.systems.caption.captions import Caption
 from regard.systems.caption.config import CaptionOptions
 from regard.systems.caption.examples import examples
-from regard.systems.caption.model import Caption, Captioner
+from regard.systems.caption.model import Captioner
 from regard.systems.endpoint import endpoint
 from regard.systems.word_edits import WordEdit, compare_words
 from regard.trace import Trace

@@ -1,17 +1,15 @@
 """Captioner: an image in, a sentence about it out, and which part of the image each word looked at."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from regard.data.batches import pad
-from regard.data.images import PREPARATIONS, ImageInput, open_image
-from regard.data.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
+from regard.data.images import ImageInput
+from regard.data.tokenizer import START, Tokenizer
 from regard.decoders.protocol import Unrolled
 from regard.encoders.annotations import PCA, Annotations, Frozen
 from regard.encoders.encoded import Encoded
@@ -21,8 +19,8 @@ from regard.search.hypothesis import Hypothesis
 from regard.search.options import Search
 from regard.search.search import search
 from regard.systems.caption.assembly import build_decoder, build_encoder, frozen_encoder
+from regard.systems.caption.captions import Caption, Captioning, Looks
 from regard.systems.caption.config import CaptionConfig, CaptionOptions
-from regard.systems.predictor import Result
 from regard.systems.system import System
 from regard.trace import Trace
 
@@ -30,38 +28,12 @@ MEAN, DEVIATION = 127.5, 64.0
 """By which an encoder that is trained too is given pixels."""
 
 
-@dataclass(frozen=True)
-class Caption(Result):
-    """One caption."""
-
-    text: str
-    score: float
-    """Log-probability divided by a power of the length, as the search ranked it."""
-    finished: bool
-    """False where the caption was cut at the length limit."""
-    novelty: float | None = None
-    """How unlike the training images the image is; above 1 it is foreign, as 5 % of held-out images are. None for a
-    model that does not say."""
-    caution: str = ""
-    """What to know before believing the caption: that the image is foreign, and what the model knows."""
-    alternatives: tuple["Caption", ...] = field(default=(), repr=False)
-    """The next best captions, where `nbest` asked for them."""
-
-
-class Captioner(System[ImageInput, Caption, CaptionOptions]):
+class Captioner(Captioning, System[ImageInput, Caption, CaptionOptions]):
     """The cells of an image, a decoder that attends to them, and its words.
 
     An input is an image: a path, a PIL image or an array. A batch comes as pixels, uint8 (b, 3, h, w), or for a frozen
     encoder as features, (b, cells, d), as a FeatureStore keeps them.
     """
-
-    kind = "caption"
-    Config = CaptionConfig
-    takes_images = True
-    parameter_uses = 100
-    assets: ClassVar[Mapping[str, Any]] = {"tokenizer": Tokenizer}
-    max_batch = 32
-    config: CaptionConfig
 
     def __init__(self, config: CaptionConfig, tokenizer: Tokenizer) -> None:
         super().__init__(config)
@@ -127,11 +99,8 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
     def search_encoded(self, encoded: Encoded, options: Search) -> list[list[Hypothesis]]:
         """The best hypotheses for images that are encoded already."""
         rows, device = encoded.states.shape[0], encoded.states.device
-        prefixes = [self.tokenizer.encode(options.prefix)] * rows if options.prefix else None
-        rules = options.rules(start=START, end=END, banned=(PAD, UNKNOWN), max_length=30, prefixes=prefixes)
+        rules = self.rules(rows, options)
         return search(self.decoder, self.decoder.start(encoded), rules, options, num_inputs=rows, device=device)
-
-    caption = System.predict
 
     def predict_batch(self, inputs: Sequence[ImageInput], options: CaptionOptions) -> list[Caption]:
         """The captions of one batch of images."""
@@ -141,16 +110,7 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
         captions = self.report(encoded, self.search_encoded(encoded, options), seen, options)
         if self.novelty is None:
             return captions
-        return [
-            replace(caption, novelty=distance, caution=self.caution(distance))
-            for caption, distance in zip(captions, self.novelty(features.mean(1)).tolist(), strict=True)
-        ]
-
-    def caution(self, novelty: float) -> str:
-        """What to say about an image of this novelty: nothing, unless it is foreign."""
-        if novelty <= 1:
-            return ""
-        return f"This image is unlike those that the model knows ({self.config.domain}): expect a wrong caption."
+        return self.with_novelty(captions, self.novelty(features.mean(1)).tolist())
 
     def report(
         self, encoded: Encoded, hypotheses: Sequence[Sequence[Hypothesis]], seen: Sequence[Any], options: CaptionOptions
@@ -160,31 +120,13 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
         rows = [row for row, best in enumerate(found) for _ in best]
         flat = [hypothesis for best in found for hypothesis in best]
         traces: list[Trace | None] = [None] * len(flat)
-        if options.traces != "none" and self.config.architecture != "show_and_tell":
+        if options.traces != "none" and self.has_attention:
             traces = self._traces(encoded, rows, flat, seen)
-        captions = iter(
-            Caption(self.tokenizer.decode(one.tokens), one.score, one.finished, trace=trace)
-            for one, trace in zip(flat, traces, strict=True)
-        )
-        results = []
-        for best in found:
-            first, *others = [next(captions) for _ in best]
-            results.append(replace(first, alternatives=tuple(others)))
-        return results
-
-    def seen(self, image: ImageInput) -> Any:
-        """The part of an image that the network sees, and that overlays are drawn on: all of it, or its centre."""
-        opened = open_image(image)
-        if self.config.resize == "stretch":
-            return opened
-        side = min(opened.size)
-        left, top = (opened.width - side) // 2, (opened.height - side) // 2
-        return opened.crop((left, top, left + side, top + side))
+        return self.written(found, traces)
 
     def prepare(self, images: Sequence[Any]) -> Tensor:
         """Opened images as the pixels that the network takes."""
-        resize = PREPARATIONS[self.config.resize](self.config.image_size)
-        return torch.from_numpy(np.stack([resize(image) for image in images])).permute(0, 3, 1, 2)
+        return torch.from_numpy(self.pixels(images))
 
     def unroll(self, encoded: Encoded, captions: Sequence[Sequence[int]]) -> Unrolled:
         """What each word of a given caption, and its end, attends to; one caption per image."""
@@ -202,20 +144,11 @@ class Captioner(System[ImageInput, Caption, CaptionOptions]):
         if unrolled.weights is None or unrolled.gates is None:
             raise TypeError("Weights that were asked for are given.")
         maps = unrolled.weights if unrolled.distribution is None else unrolled.distribution
-        traces: list[Trace | None] = []
-        for index, (row, hypothesis) in enumerate(zip(rows, found, strict=True)):
-            words = len(hypothesis.tokens)
-            choices = None if unrolled.distribution is None else unrolled.weights[index, :words].argmax(-1).cpu()
-            traces.append(
-                Trace.from_image(
-                    seen[row],
-                    self.tokenizer.pieces(hypothesis.tokens),
-                    maps[index, :words].float().cpu(),
-                    grid=self.config.grid,
-                    gates=unrolled.gates[index, :words].float().cpu(),
-                    choices=choices,
-                    log_probs=hypothesis.log_probs[:words],
-                    text=self.tokenizer.decode(hypothesis.tokens),
-                )
+        chosen_cells = None if unrolled.distribution is None else unrolled.weights.argmax(-1).tolist()
+        looks = [
+            Looks(table, gates, None if chosen_cells is None else chosen_cells[index])
+            for index, (table, gates) in enumerate(
+                zip(maps.float().cpu().numpy(), unrolled.gates.float().cpu().numpy(), strict=True)
             )
-        return traces
+        ]
+        return [self.trace_of(seen[row], one, look) for row, one, look in zip(rows, found, looks, strict=True)]
