@@ -89,10 +89,10 @@ def test_a_batch_answers_as_its_texts_one_by_one(exported):
     ]
 
 
-def test_rows_that_leave_their_inputs_unequal_become_inputs_of_their_own():
+def test_rows_that_leave_their_inputs_unequal_become_inputs_of_their_own(exported):
     memory, past = {"memory.keys": np.arange(3)[:, None]}, {"past.cell": np.arange(6)[:, None]}
     state = GraphState(memory, past, (0, 0, 1, 1, 2, 2))
-    steps = GraphSteps(None)
+    steps = GraphSteps(exported("rnnsearch")[1].graphs["decoder"])
     equal = steps.select(state, [5, 4, 1, 0])
     assert (equal.owners, equal.memory["memory.keys"].tolist()) == ((0, 0, 1, 1), [[2], [0]])
     unequal = steps.select(state, [0, 1, 3])
