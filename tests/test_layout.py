@@ -11,7 +11,7 @@ ROOT = Path(regard.__file__).parent
 ORDER = [
     "errors", "files", "config", "extras", "parts", "trace", "kernels", "attention", "layers", "encoders", "decoders",
     "search", "runtime",
-    "metrics", "data", "graphs", "worlds", "viewing", "training", "jobs", "systems", "serving", "bench", "demo",
+    "metrics", "data", "graphs", "worlds", "viewing", "training", "jobs", "systems", "site", "serving", "bench", "demo",
     "lessons", "cli",
     "__main__",
 ]  # fmt: skip

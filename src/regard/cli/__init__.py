@@ -27,6 +27,7 @@ OWN = {
     "train": "regard.cli.train:train",
     "evaluate": "regard.cli.evaluate:evaluate",
     "export": "regard.cli.export:export",
+    "site": "regard.cli.site:site",
     "view": "regard.cli.view:view",
     "models": "regard.cli.listings:models",
     "recipes": "regard.cli.listings:recipes",

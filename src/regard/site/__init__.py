@@ -1,0 +1,1 @@
+"""A static site on which models run in the browser, without a server: `regard site`."""
