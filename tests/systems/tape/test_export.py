@@ -30,7 +30,7 @@ def machine(**config):
 def test_every_head_of_an_exported_machine_is_where_torch_has_it(kind, tmp_path):
     model = machine(**KINDS[kind])
     torch.nn.init.normal_(model.network.first_read)
-    exported = Exported(export(model, tmp_path / "out", precision="float32"))
+    exported = Exported(export(model, tmp_path / "out"))
     tapes = torch.rand(3, 9, model.task.input_size)
     with torch.no_grad():
         expected = model.network.unroll(tapes, slots=13)

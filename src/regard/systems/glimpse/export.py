@@ -23,7 +23,7 @@ def export(model: Glimpser, folder: Path, precision: Precision) -> Exported:
     is_lstm = isinstance(core, nn.LSTMCell)
     if not is_lstm and not (isinstance(core, nn.RNNCell) and core.nonlinearity == "relu"):
         raise OptionError(f"The core {type(core).__name__} cannot be exported; lstm and rnn can.")
-    graph, side = Graph(precision), config.image_size
+    graph, side = Graph(), config.image_size  # float32, since a rounded location may fall on another pixel
     given = graph.input("pixel_values", ["inputs", config.channels, side, side], "uint8")
     noise = graph.input("noise", ["inputs", "glimpses", 2])
     learned = graph.input("learned", [1])

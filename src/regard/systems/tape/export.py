@@ -13,8 +13,8 @@ from regard.systems.tape.networks import LSTMNetwork, TuringNetwork
 
 
 def export(model: TuringMachine, folder: Path, precision: Precision) -> Exported:
-    """Write the graph into a folder."""
-    network, graph = model.network, Graph(precision)
+    """Write the graph into a folder; its numbers stay float32, since heads move by hundreds of steps that add up."""
+    network, graph = model.network, Graph()
     inputs = graph.input("inputs", ["tapes", "steps", model.task.input_size])
     shape: list[str | int] = ["tapes", "steps", model.task.output_size]
     if isinstance(network, LSTMNetwork):
