@@ -8,6 +8,7 @@ from functools import cache, partial
 from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
+import numpy as np
 import torch
 from msgspec import Meta, to_builtins
 from PIL import Image
@@ -177,8 +178,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, Tensor) and value.dtype == torch.uint8:
         pixels = value.permute(1, 2, 0).contiguous().numpy()
         return to_data_uri(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
-    if isinstance(value, Tensor):  # for a picture, which needs few digits
-        return value.double().numpy().round(DIGITS).tolist()
+    if isinstance(value, Tensor | np.ndarray):  # for a picture, which needs few digits
+        numbers = value.double().numpy() if isinstance(value, Tensor) else value.astype(np.float64)
+        return numbers.round(DIGITS).tolist()
     if isinstance(value, Trace | Axis | Result):
         return value.to_dict()
     kind: Any = type(value)
