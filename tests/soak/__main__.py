@@ -55,6 +55,11 @@ PARTS = {
         ("env", "REGARD_SOAK_SECONDS=120", PYTHON, "-m", "pytest", "-q", "tests/serving/test_command.py"),
         6,
     ),
+    "serve-rolling": Part(
+        "two servers behind one address restart one after the other; 1,000 clients get their answers",
+        (PYTHON, "tests/soak/serve_rolling.py"),
+        25,
+    ),
 }
 
 
