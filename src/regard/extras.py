@@ -17,6 +17,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "ray": ("ray",),
     "wandb": ("wandb",),
     "mlflow": ("mlflow",),
+    "hub": ("huggingface_hub",),
     "markup": ("markdown_it",),
 }
 """The packages that each extra brings, by the names under which they are imported."""

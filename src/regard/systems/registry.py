@@ -76,6 +76,8 @@ class Declaration:
     """A command that tries a trained model; {model} stands for its folder."""
     headline: Mapping[str, str] = field(default_factory=dict)
     """The metrics to show first, in order: name in metrics.json -> how it is written, such as "BLEU {:.1f}"."""
+    task: str = ""
+    """What hubs of models call what it does, such as translation; "" where they have no name for it."""
     scales: Mapping[str, str] = field(default_factory=dict)
     """For those of them that do not explain themselves: what the number means, and where its scale begins and ends."""
     measured_on: str = ""

@@ -83,6 +83,45 @@ class System(Predictor[Input, Output, Chosen], nn.Module):
             store=store,
         )
 
+    def push_to_hub(
+        self,
+        repo_id: str,
+        *,
+        private: bool | None = None,
+        branch: str | None = None,
+        token: str | None = None,
+        commit_message: str = "Push a model of regard",
+    ) -> str:
+        """Upload the model to a hub of Hugging Face, as user/name; returns the address of the commit.
+
+        Its card becomes README.md, with a header that says library, task and scores (`model-index`). The repository is
+        created if it does not exist, `private` if that is asked for. The token is that of `hf auth login`, unless one
+        is given.
+        """
+        from regard.systems.hub import push
+
+        return push(self, repo_id, private=private, branch=branch, token=token, commit_message=commit_message)
+
+    @classmethod
+    def from_pretrained(
+        cls: type[Loaded],
+        repo_id: str,
+        *,
+        revision: str | None = None,
+        token: str | None = None,
+        device: str | torch.device | None = None,
+        trust: bool = False,
+    ) -> Loaded:
+        """Load a model from a hub of Hugging Face, as user/name, which is downloaded once for each revision.
+
+        A shipped model and a folder are loaded as by `load`, which says more about `device` and `trust`.
+        """
+        from regard.systems.hub import pull
+
+        is_here = Path(repo_id).is_dir() or "/" not in repo_id
+        folder = repo_id if is_here else pull(repo_id, revision=revision, token=token)
+        return cls.load(folder, device=device, trust=trust)
+
     @property
     def custom_parts(self) -> dict[str, str]:
         """The custom code of the model, by its field or asset: what `load` asks for `trust` to run."""

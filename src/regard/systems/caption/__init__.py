@@ -9,6 +9,7 @@ SYSTEM = Declaration(
     about_inputs="Image files.",
     commands=("gallery",),
     example="regard caption --model {model} IMAGE",
+    task="image-to-text",
     headline={"valid_beam_bleu4": "BLEU-4 {:.1f}"},
     scales={"valid_beam_bleu4": "BLEU-4: overlap with correct captions in runs of up to four words, from 0 to 100."},
     measured_on="held-out images",

@@ -9,6 +9,7 @@ SYSTEM = Declaration(
     about_inputs="Image files.",
     about="Prints the class and where the model looked; --show draws the path, and what each glimpse saw.",
     example="regard glimpse --model {model} IMAGE",
+    task="image-classification",
     headline={"test_error": "{:.2f} % error", "on_digit": "{:.0f} % of glimpses on the digit"},
     measured_on="{test_images:,} test images",
 )

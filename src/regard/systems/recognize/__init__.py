@@ -10,6 +10,7 @@ SYSTEM = Declaration(
     about="Prints the most probable classes, best first.",
     commands=("layers",),
     example="regard recognize --model {model} IMAGE",
+    task="image-classification",
     headline={"test_accuracy": "{:.1f} % right"},
     measured_on="{test_images:,} test images",
 )
