@@ -24,6 +24,7 @@ exclude_patterns = [".*", "**/.*", "build", "dist", "tests"]
 extensions = ["myst_nb", "mathml", "companions", "reference"]
 myst_enable_extensions = ["dollarmath", "amsmath", "attrs_inline", "deflist"]
 myst_heading_anchors = 4
+suppress_warnings = ["myst-nb.lexer"]  # of cells that are not executed, as in the tests
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE.parent / "build" / "notebooks")
 nb_execution_in_temp = True

@@ -45,6 +45,7 @@ def test_a_companion_runs_and_its_exercises_can_be_solved(page, as_a_user, tmp_p
     """In its small form: trainings are shorter than for readers."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REGARD_SMALL", "1")
+    monkeypatch.setattr(torch, "set_num_threads", lambda threads: None)  # other tests of this process keep theirs
     text, names = page.read_text(encoding="utf-8"), {"__name__": page.stem}
     exercise, solved = "", 0
     for part in PART.finditer(text):

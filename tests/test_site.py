@@ -16,7 +16,7 @@ def site(tmp_path_factory):
     """The site, whose notebooks are not executed: their cells run in test_docs.py."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going"]
-    command += ["-c", "docs", "-D", "nb_execution_mode=off", "-D", "suppress_warnings=myst-nb.lexer"]
+    command += ["-c", "docs", "-D", "nb_execution_mode=off"]
     command += ["-d", str(folder / "doctrees"), ".", str(folder / "html")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
