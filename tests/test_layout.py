@@ -9,8 +9,8 @@ import regard
 
 ROOT = Path(regard.__file__).parent
 ORDER = [
-    "errors", "files", "config", "extras", "parts", "trace", "kernels", "attention", "layers", "encoders", "decoders",
-    "search", "runtime",
+    "errors", "work", "files", "bounds", "config", "arguments", "extras", "parts", "trace", "kernels", "attention",
+    "layers", "encoders", "decoders", "search", "runtime",
     "metrics", "data", "graphs", "worlds", "viewing", "training", "jobs", "systems", "site", "serving", "bench", "demo",
     "lessons", "cli",
     "__main__",

@@ -8,6 +8,7 @@ whether the values come from Python, from a TOML recipe, from config.json or fro
 import dataclasses
 import difflib
 import math
+import operator
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -18,6 +19,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from msgspec import Meta, ValidationError, convert
 
+from regard.bounds import too_large, wrong_text
 from regard.errors import OptionError
 
 Config = TypeVar("Config", bound="Checked")
@@ -77,9 +79,14 @@ class Field:
     def check(self, value: Any) -> Any:
         """The value as the field keeps it (a list as a tuple, an int as a float), or an OptionError."""
         try:
-            return _checked(value, self.kind)
-        except (ValidationError, TypeError, ValueError) as error:
+            checked = _checked(value, self.kind)
+        except (ValidationError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise self._refused(value) from error
+        if (largest := too_large(self.name, checked)) is not None:
+            raise OptionError(f"{self.name} must be at most {largest:,}; got {_shortened(value)}.")
+        if wrong := wrong_text(self.name, checked):
+            raise OptionError(f"{self.name} {wrong}.")
+        return checked
 
     def parse(self, text: str) -> Any:
         """The value that a text of the command line stands for."""
@@ -91,7 +98,15 @@ class Field:
 
     def _refused(self, value: Any) -> OptionError:
         near = nearest_hint(value, _choices(self.kind))
-        return OptionError(f"{self.name} must be {self.allowed}; got {value!r:.200}.{near}")
+        return OptionError(f"{self.name} must be {self.allowed}; got {_shortened(value)}.{near}")
+
+
+def _shortened(value: Any) -> str:
+    """A value for a message; a number may have more digits than Python prints."""
+    try:
+        return f"{value!r:.200}"
+    except Exception:  # whatever an object of a user raises that is asked for its text
+        return f"a {type(value).__name__}"
 
 
 @dataclass(frozen=True)
@@ -203,6 +218,8 @@ def _refuse_unknown(values: Mapping[str, Any], known: Iterable[str], place: str)
 
 
 def _checked(value: Any, kind: Any) -> Any:
+    if hasattr(value, "__index__") and not isinstance(value, int):  # a number of NumPy or of a tensor
+        value = operator.index(value)
     if isinstance(value, os.PathLike) and _plain(kind) is str:
         value = os.fspath(value)
     names = _names(kind)

@@ -1,7 +1,14 @@
 """The exceptions of regard. Each message repeats the offending value and says how to fix it."""
 
+import errno
 from typing import ClassVar
 
+_ADVICE = {
+    errno.ENOSPC: "Make room on the disk, or choose another folder.",
+    errno.EDQUOT: "Make room, or choose another folder.",
+    errno.EFBIG: "Files of that size are not allowed here; choose another folder, or raise the limit (ulimit -f).",
+}
+"""What to do where there is no room."""
 MAX_MESSAGE = 2000
 """Characters of the message of an error."""
 
@@ -53,6 +60,22 @@ class DataError(RegardError, ValueError):
     """A file, folder or corpus that is missing, broken or not what was expected."""
 
 
+class OutputError(RegardError, OSError):
+    """A file that cannot be written; `errno` says why, as that of the OSError it comes from."""
+
+    status = 1
+
+    def __init__(self, path: object, reason: OSError) -> None:
+        self.message = f"{path} cannot be written: {_reason(reason)}"
+        super().__init__(self.message)
+        self.errno, self.strerror = reason.errno, reason.strerror
+        if reason.errno not in (*_ADVICE, errno.EIO):  # a name or a place that cannot be written to, not a failure
+            self.__dict__["status"] = 2
+
+    def __str__(self) -> str:
+        return self.message  # an OSError would begin with its number
+
+
 class TrainingError(RegardError, RuntimeError):
     """A training that cannot continue: its loss is not finite, or its checkpoints cannot be written."""
 
@@ -63,6 +86,10 @@ class WorkerError(RegardError, RuntimeError):
     """A worker process died and its work could not be reassigned."""
 
     status = 1
+
+
+def _reason(error: OSError) -> str:
+    return f"{error.strerror or error}. {_ADVICE.get(error.errno or 0, 'Choose another name or folder.')}"
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:

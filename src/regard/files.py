@@ -1,8 +1,10 @@
 """Files that are never seen half-written, checksums, and locks.
 
-A file is written under a temporary name in the folder where it belongs, flushed, and renamed.
+A file is written under a temporary name in the folder where it belongs, flushed, and renamed. What a killed process
+left half-written is removed when the same file is written again.
 """
 
+import errno
 import hashlib
 import os
 import shutil
@@ -12,11 +14,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from regard.errors import DataError
+from regard.errors import DataError, OutputError
+
+try:
+    import fcntl
+except ImportError:  # Windows: drafts of killed processes stay there
+    fcntl = None  # type: ignore[assignment]
 
 StrPath = str | os.PathLike[str]
-DRAFT = ".tmp"
-"""How the name of a file ends that is being written."""
+DRAFT = ".regard-draft"
+"""How the name of a file or folder ends that is being written."""
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The errors of a disk that is full, of a quota and of a limit."""
 
 
 @contextmanager
@@ -28,23 +37,29 @@ def replacing(path: StrPath) -> Iterator[Path]:
     /dev/stdout, is written to as it is.
     """
     path = Path(path)
-    if path.is_dir():
-        raise DataError(f"{path} is a folder. Give the name of a file.")
-    if path.exists() and not path.is_file():
-        yield path
+    with _naming(path, path):
+        if path.is_dir():
+            raise DataError(f"{path} is a folder. Give the name of a file.")
+        is_device = path.exists() and not path.is_file()
+    if is_device:
+        with _naming(path, path):
+            yield path
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=DRAFT, dir=path.parent)
-    os.close(handle)
+    with _naming(path, path):
+        _make_parent(path)
+        handle, name = tempfile.mkstemp(prefix=_prefix(path), suffix=DRAFT, dir=path.parent)
     draft = Path(name)
     try:
-        yield draft
-        _flush(draft)
-        draft.chmod(0o666 & ~_umask())
-        draft.replace(path)
-        _flush(path.parent)
+        _lock(handle)
+        with _naming(path, draft):
+            yield draft
+            _flush(draft)
+            draft.chmod(0o666 & ~_umask())
+            draft.replace(path)
+            _flush(path.parent)
     finally:
         draft.unlink(missing_ok=True)
+        os.close(handle)
 
 
 @contextmanager
@@ -55,39 +70,137 @@ def replacing_folder(path: StrPath, *, refuse: Callable[[Path], str]) -> Iterato
     """
     path = Path(path)
     check_replaceable(path, refuse=refuse)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", suffix=DRAFT, dir=path.parent))
+    with _naming(path, path):
+        _make_parent(path)
+        draft = Path(tempfile.mkdtemp(prefix=_prefix(path), suffix=DRAFT, dir=path.parent))
+    handle = os.open(draft, os.O_RDONLY) if fcntl else None
     try:
-        yield draft
-        for file in draft.rglob("*"):
-            if file.is_file():
-                _flush(file)
-                file.chmod(0o666 & ~_umask())
-        draft.chmod(0o777 & ~_umask())
-        check_replaceable(path, refuse=refuse)
-        if path.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", suffix=".old", dir=path.parent))
-            path.replace(old)
-            try:
+        if handle is not None:
+            _lock(handle)
+        with _naming(path, draft):
+            yield draft
+            for file in draft.rglob("*"):
+                if file.is_file():
+                    _flush(file)
+                    file.chmod(0o666 & ~_umask())
+            draft.chmod(0o777 & ~_umask())
+            check_replaceable(path, refuse=refuse)
+            if path.exists():
+                old = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", suffix=".old", dir=path.parent))
+                path.replace(old)
+                try:
+                    draft.replace(path)
+                except BaseException:
+                    old.replace(path)
+                    raise
+                shutil.rmtree(old)
+            else:
                 draft.replace(path)
-            except BaseException:
-                old.replace(path)
-                raise
-            shutil.rmtree(old)
-        else:
-            draft.replace(path)
-        _flush(path.parent)
+            _flush(path.parent)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
+
+
+def _prefix(path: Path) -> str:
+    return f".{path.name[:40]}."
+
+
+def _make_parent(path: Path) -> None:
+    """Create the folder of a file that will be written, and remove what killed processes left of that file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if fcntl is None:
+        return
+    with os.scandir(path.parent) as entries:
+        left = [
+            entry
+            for entry in entries
+            if entry.name.startswith(_prefix(path)) and entry.name.endswith(DRAFT) and not entry.is_symlink()
+        ]
+    for entry in left:
+        try:
+            handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW)
+        except OSError:  # it is gone, or another user's
+            continue
+        try:
+            if _lock(handle):
+                shutil.rmtree(entry.path) if entry.is_dir() else Path(entry.path).unlink(missing_ok=True)
+        except OSError:  # as above
+            pass
+        finally:
+            os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    """Lock an open file or folder as long as this process lives; False where another process holds it."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks: nothing is removed there
+        return False
+    return True
+
+
+@contextmanager
+def _naming(path: Path, draft: Path) -> Iterator[None]:
+    """Let what goes wrong while `draft` is written name the file that it becomes, and the reason.
+
+    Libraries report a failed write in many ways; where the disk is full, it is the reason whatever they raise.
+    """
+    try:
+        yield
+    except OSError as error:
+        named = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
+        if isinstance(error, OutputError | BrokenPipeError) or (
+            named is not None and draft not in (named, *named.parents) and named != path.parent
+        ):
+            raise
+        raise OutputError(path, error) from error
+    except DataError:
+        raise
+    except Exception as error:
+        if (reason := _no_room(draft)) is not None:
+            raise OutputError(path, reason) from error
+        raise
+
+
+def _no_room(draft: Path) -> OSError | None:
+    """Why nothing can be written beside or behind a draft; None if something can."""
+    try:
+        if draft.is_dir():
+            with tempfile.TemporaryFile(dir=draft) as stream:
+                stream.write(bytes(4096))
+        elif draft.is_file():
+            with draft.open("ab", buffering=0) as stream:
+                stream.write(bytes(4096))
+                os.fsync(stream.fileno())
+    except OSError as error:
+        return error if error.errno in NO_ROOM else None
+    return None
 
 
 def check_replaceable(path: StrPath, *, refuse: Callable[[Path], str]) -> None:
     """Raise a DataError where `path` is a file, or a folder that `refuse` gives a reason not to replace."""
     path = Path(path)
-    if path.is_symlink() or (path.exists() and not path.is_dir()):
+    with _naming(path, path):
+        is_file = path.is_symlink() or (path.exists() and not path.is_dir())
+    if is_file:
         raise DataError(f"{path} is not a folder, and regard replaces only folders that it wrote. Choose another name.")
     if path.is_dir() and any(path.iterdir()) and (reason := refuse(path)):
         raise DataError(f"{path} is not replaced, because {reason}. Choose another folder, or move that one away.")
+
+
+def read_text(path: StrPath, most: int = 2**28) -> str:
+    """Read a text file as UTF-8, without a byte order mark; one that has more bytes than `most` is refused."""
+    with Path(path).open("rb") as stream:
+        content = stream.read(most + 1)
+    if len(content) > most:
+        raise DataError(f"{path} has more than {most:,} bytes, which is the most that is read at once.")
+    return content.decode("utf-8-sig")
 
 
 def write_text(path: StrPath, text: str) -> Path:

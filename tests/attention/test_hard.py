@@ -105,7 +105,7 @@ def test_straight_through_gumbel_is_one_hot_forward_and_soft_backward():
 
 
 def test_a_temperature_must_be_positive():
-    with pytest.raises(OptionError, match="above 0; got -1"):
+    with pytest.raises(OptionError, match=r"above 0 or none; got -1"):
         align.Hard(temperature=-1.0)
 
 

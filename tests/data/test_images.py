@@ -7,6 +7,7 @@ import pytest
 from helpers.files import saved
 from PIL import Image
 
+from regard.data import images
 from regard.data.images import ImageReport, Images, Square, channels_first, open_image
 from regard.errors import DataError, OptionError
 
@@ -114,13 +115,16 @@ BROKEN = {
     "half.png": (saved(Image.effect_noise((64, 64), 50))[:900], "cannot be"),
     "bomb.png": (bomb(60_000), "too large"),
     "bomb2.png": (bomb(12_000), r"too large: 12000 x 12000 pixels"),
+    "column.png": (saved(Image.new("L", (1, 40_000))), r"1 x 40000 pixels, and at most 32,768 on a side"),
+    "deep.tif": (saved(Image.new("F", (9, 8000)), "TIFF"), r"take 288,000 bytes when decoded, and at most 250,000"),
     "chunk.png": (saved(Image.new("L", (9, 9))).replace(b"IDAT", b"IDAX"), "chunk.png"),
 }
 
 
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 @pytest.mark.parametrize("name", BROKEN)
-def test_an_unusable_image_is_named(name, tmp_path):
+def test_an_unusable_image_is_named(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(images, "MAX_DECODED_BYTES", 250_000)
     content, why = BROKEN[name]
     with pytest.raises(DataError, match=why) as caught:
         open_image(content, name=name)

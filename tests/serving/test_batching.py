@@ -12,6 +12,7 @@ from helpers.models import TEXTS, small_translator
 from regard.errors import OptionError
 from regard.serving.batching import STOPPED, Batcher
 from regard.serving.errors import RefusedError
+from regard.work import proceed
 
 
 @dataclass(frozen=True)
@@ -192,15 +193,52 @@ def test_a_faulty_input_ends_the_rest_of_its_own_request():
     assert batches == [["first"], ["a", "bad"], ["d"]]
 
 
-def test_a_divided_request_that_is_being_answered_has_no_deadline():
+def test_the_deadline_holds_while_a_request_is_being_answered():
     async def scenario(batcher, model):
         answer = await busy(batcher, model, "ab")
         await pass_deadline()
-        waiting = batcher.waiting
+        found = answer.exception().status, str(answer.exception()), batcher.waiting
         model.gate.set()
-        return waiting, await answer
+        return found
 
-    assert run(scenario, batch=1)[0] == (1, ["a", "b"])
+    status, message, waiting = run(scenario, batch=1)[0]
+    assert (status, waiting) == (503, 0), "and the rest of it waits no longer"
+    assert "took longer than 30 seconds" in message
+
+
+class Endless:
+    """A model that computes until nobody waits for it."""
+
+    def __init__(self):
+        self.steps = 0
+
+    def answer(self, inputs, options):
+        while True:
+            proceed()
+            self.steps += 1
+
+
+@pytest.mark.parametrize("reason", ["they left", "their deadline passed"])
+def test_a_running_batch_ends_when_nobody_waits_for_it(reason):
+    async def scenario(batcher, model):
+        endless = Endless()
+        tasks = await started(*(batcher.answer(endless, Options(), [each]) for each in "ab"))
+        while not endless.steps:
+            await asyncio.sleep(0.001)
+        if reason == "they left":
+            tasks[0].cancel()
+            before = endless.steps
+            while endless.steps == before:  # the other one still waits
+                await asyncio.sleep(0.001)
+            tasks[1].cancel()
+        else:
+            await pass_deadline()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        loop = asyncio.get_running_loop()
+        loop.__dict__.pop("time", None)
+        return await batcher.answer(model, Options(), ["next"]), batcher.waiting
+
+    assert run(scenario)[0] == (["next"], 0)
 
 
 def test_a_request_is_refused_when_its_deadline_passes():
@@ -211,11 +249,11 @@ def test_a_request_is_refused_when_its_deadline_passes():
         await pass_deadline()
         found = late.exception().status, first.done(), batcher.waiting
         model.gate.set()
-        return found, await first
+        return found, first.exception()
 
     (found, first), batches = run(scenario)
-    assert found == (503, False, 0), "while the first is being answered, which is not refused"
-    assert first == ["first"]
+    assert found == (503, True, 0)
+    assert first.status == 503, "its deadline has passed too"
     assert batches == [["first"]]
 
 
@@ -298,8 +336,8 @@ def test_a_function_past_its_deadline_is_refused_and_not_run():
         return await asyncio.gather(first, late, return_exceptions=True), waiting
 
     ((first, late), waiting), batches = run(scenario, deadline=30.5)
-    assert (first, waiting, batches) == (["first"], 1, [["first"]])
-    assert late.status == 503
+    assert (waiting, batches) == (1, [["first"]])
+    assert (first.status, late.status) == (503, 503)
     assert "waited longer than 30.5 seconds" in late.message
 
 

@@ -289,11 +289,11 @@ WRONG = {
     "checksums are a list": (lambda f: edit(f, sha256=[]), "config, assets and sha256 must be tables"),
     "a version of another type": (lambda f: edit(f, version=3), "version must be such as"),
     "NaN": (lambda f: edit_tensors(f, lambda t: t.update({first_scale(t): t[first_scale(t)] * math.nan})), "holds NaN"),
-    "a wide model": (lambda f: edit(f, config__hidden=10**9), "far larger than its parameters"),
-    "an impossible model": (lambda f: edit(f, config__hidden=10**30), "far larger than its parameters"),
+    "a wide model": (lambda f: edit(f, config__hidden=10**6), "far larger than its parameters"),
+    "an impossible model": (lambda f: edit(f, config__hidden=10**30), "hidden must be at most 1,048,576"),
     "a deep model": (
         lambda f: edit(f, config__architecture="luong", config__layers=10**8),
-        "far larger than its parameters",
+        "layers must be at most 1,000",
     ),
     "cut metrics": (lambda f: (f / "metrics.json").write_text("{"), r"metrics\.json cannot be read"),
     "metrics are a list": (lambda f: (f / "metrics.json").write_text("[1]"), r"metrics\.json"),
@@ -315,7 +315,7 @@ def test_a_damaged_folder_is_explained(folder, case):
 def test_a_captioner_of_a_huge_image_is_explained(tmp_path):
     small_captioner(image_size=64).save(tmp_path / "m")
     edit(tmp_path / "m", config__image_size=2**63)
-    with pytest.raises(ModelError, match="far larger than its parameters"):
+    with pytest.raises(ModelError, match="image_size must be at most 8,192"):
         load(tmp_path / "m", device="cpu")
 
 

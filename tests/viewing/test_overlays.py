@@ -211,7 +211,7 @@ def test_what_cannot_be_shown_is_explained(tmp_path):
         viewing.save(view(TRACE).animation(), tmp_path / "a.png")
     with pytest.raises(OptionError, match="side=3"):
         view(TRACE).animation(side=3)
-    with pytest.raises(OptionError, match="columns=0"):
+    with pytest.raises(OptionError, match="columns must be a whole number, 1 or more; got 0"):
         view(TRACE).figure(columns=0)
     with pytest.raises(OptionError, match="6 to 10 characters wide"):
         view(TRACE).terminal(width=10, side=11)

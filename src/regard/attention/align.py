@@ -16,8 +16,10 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
 
+from regard.arguments import checked
 from regard.attention.mask import unpadded_length
 from regard.attention.window import Mask, Window
+from regard.config import Count, PositiveFloat, PositiveInt
 from regard.errors import OptionError, ShapeError
 from regard.kernels.numerics import masked_softmax, take_rows, widen
 
@@ -171,6 +173,8 @@ class AlignFunction(Align):
 
     def __init__(self, function: Callable[[Tensor, Tensor | None], Tensor]) -> None:
         super().__init__()
+        if not callable(function):
+            raise OptionError(f"An alignment must be a function (logits, mask) -> weights; got {function!r:.80}.")
         self.function = function
 
     def weigh(
@@ -283,16 +287,17 @@ class Hard(Align):
     always hard.
     """
 
+    @checked
     def __init__(
         self,
         *,
         sample: bool | None = None,
-        temperature: float | None = None,
+        temperature: PositiveFloat | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        if temperature is not None and temperature <= 0:
-            raise OptionError(f"The temperature of Gumbel-softmax must be above 0; got {temperature}.")
+        if generator is not None and not isinstance(generator, torch.Generator):
+            raise OptionError(f"generator must be a torch.Generator; got {generator!r:.80}.")
         self.sample, self.temperature, self.generator = sample, temperature, generator
         self.differentiable = temperature is not None
 
@@ -399,9 +404,10 @@ class LocalMonotonic(Local):
     attention(query, memory, state=last.state).
     """
 
-    def __init__(self, window: int = 10) -> None:
+    @checked
+    def __init__(self, window: Count = 10) -> None:
         super().__init__()
-        self.window = _check_window(window, at_least=0)
+        self.window = window
 
     def centre(self, query: Query, num_keys: int, mask: Mask, state: Any) -> Float[Tensor, "... q"]:
         """Return the time step of each query: 0, 1, 2, ..., or continuing from the state."""
@@ -430,9 +436,10 @@ class LocalPredictive(Local):
 
     normalised = False
 
-    def __init__(self, query_dim: int, dim: int | None = None, window: int = 10) -> None:
+    @checked
+    def __init__(self, query_dim: PositiveInt, dim: PositiveInt | None = None, window: PositiveInt = 10) -> None:
         super().__init__()
-        self.window = _check_window(window, at_least=1)
+        self.window = window
         self.query_dim = query_dim
         self.layer = nn.Linear(query_dim, dim or query_dim, bias=False)
         self.direction = nn.Linear(dim or query_dim, 1, bias=False)
@@ -474,12 +481,6 @@ class Spatial(LocalMonotonic):
     uses_scores = False
 
 
-def _check_window(window: int, *, at_least: int) -> int:
-    if not isinstance(window, int) or window < at_least:
-        raise OptionError(f"window must be a whole number of positions, at least {at_least}; got window={window}.")
-    return window
-
-
 class Addressing(Align):
     """Content-based focus, interpolated with the last focus, shifted in a circle, and sharpened.
 
@@ -505,15 +506,11 @@ class Addressing(Align):
     ) -> None:
         super().__init__()
         for name, part in [("gate", gate), ("shift", shift), ("sharpen", sharpen)]:
-            if not isinstance(part, Tensor) or part.ndim < 2:
+            if not isinstance(part, Tensor) or part.layout is not torch.strided or part.is_nested or part.ndim < 2:
                 raise ShapeError(f"The {name} must be a tensor (..., q, n), one row per query; got {part!r:.60}.")
-        if shift.shape[-1] % 2 == 0:
-            raise ShapeError(
-                "The shift has one weight for each step from -max_shift to max_shift, an odd number; got "
-                f"{shift.shape[-1]}."
-            )
-        for name, part in [("gate", gate), ("shift", shift), ("sharpen", sharpen)]:
             self.register_buffer(name, part, persistent=False)
+        if (steps := shift.shape[-1]) % 2 == 0:
+            raise ShapeError(f"The shift has weights for -max_shift to max_shift, an odd number; got {steps}.")
 
     def state_after(self, weights: Float[Tensor, "... q k"], state: Any) -> Any:
         """Return the weights, which are the state."""

@@ -69,10 +69,11 @@ def attend(
     score = score if isinstance(score, Score) else as_score(score)
     align = align if isinstance(align, Align) else as_align(align)
     checks.check_states(key, value, score)
-    if check_finite:
+    if check_finite is not False:
+        checks.check_flag("check_finite", check_finite)
         checks.check_all_finite(query=query, key=key, value=value)
     memory = Memory(score.project_key(key), key if value is None else value)
-    checks.check_call(query, memory, score, align, mask, bias, kernel, grouped=grouped)
+    checks.check_call(query, memory, score, align, mask, bias, kernel, grouped=grouped, weights=weights, soft=soft)
     return attend_memory(
         query,
         memory,
@@ -80,7 +81,7 @@ def attend(
         align,
         mask=mask,
         bias=bias,
-        dropout=checks.check_dropout(dropout) if dropout else 0.0,
+        dropout=0.0 if isinstance(dropout, float) and dropout == 0 else checks.check_dropout(dropout),
         grouped=grouped,
         weights=weights,
         kernel=kernel,
@@ -111,6 +112,8 @@ class Attention(nn.Module):
     ) -> Memory:
         """Project the keys once; without `values`, the states themselves are read."""
         checks.check_states(states, values, self.score)
+        if mask is not None:
+            checks.check_mask_of_memory(mask, states)
         return Memory(self.score.project_key(states), states if values is None else values, mask)
 
     def forward(
@@ -131,7 +134,8 @@ class Attention(nn.Module):
         `mask` is combined with that of the memory. `override` replaces the attention weights: the values are read with
         it, except that masked keys keep weight 0. The other arguments are those of `attend`.
         """
-        checks.check_call(query, memory, self.score, self.align, mask, bias, kernel)
+        options: dict[str, Any] = {"weights": weights, "soft": soft, "override": override}
+        checks.check_call(query, memory, self.score, self.align, mask, bias, kernel, **options)
         return self.attend(
             query,
             memory,
@@ -264,7 +268,8 @@ def score_align_read(call: Call) -> Attended:
 
 def _read_with(weights: Tensor, call: Call) -> Attended:
     """Read the values with given weights, except that masked keys keep weight 0."""
-    weights = checks.check_override(weights, (*call.query.shape[:-1], call.values.shape[-2])).to(call.values.dtype)
+    expected = (*call.query.shape[:-1], call.values.shape[-2])
+    weights = checks.check_override(weights, expected, call.values.device).to(call.values.dtype)
     weights = weights if call.mask is None else weights.masked_fill(~call.mask, 0)
     context = Focus(weights).read(call.values, call.dropout)
     return Attended(context, weights if call.weights else None, state=call.align.state_after(weights, call.state))

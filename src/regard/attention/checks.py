@@ -2,11 +2,12 @@
 
 import inspect
 from dataclasses import replace
+from typing import TypeGuard
 
 import torch
 from torch import Tensor, nn
 
-from regard.attention.align import Align, Focus
+from regard.attention.align import Align, Focus, Soft
 from regard.attention.memory import Memory
 from regard.attention.score import Score
 from regard.errors import DtypeError, KernelError, MaskError, NonFiniteError, OptionError, ShapeError
@@ -31,7 +32,9 @@ def check_states(key: Tensor, value: Tensor | None, score: Score) -> None:
         _check_own(score, "key", key, dtypes=True)
     if value is None:
         return
-    is_like_key = isinstance(value, Tensor) and value.dtype == key.dtype and value.device == key.device
+    # Written out: a call would cost as much as all of the rest.
+    is_dense = isinstance(value, Tensor) and value.layout is torch.strided and not value.is_nested
+    is_like_key = is_dense and value.dtype == key.dtype and value.device == key.device
     if not is_like_key or value.ndim < 2 or score.compares_codes:
         _check_part("value", value, is_floating=True)
         check_alike("key", key, "value", value, dtypes=not score.compares_codes)
@@ -52,12 +55,21 @@ def check_call(
     kernel: str,
     *,
     grouped: bool = False,
+    weights: bool = False,
+    soft: Soft = False,
+    override: Tensor | None = None,
 ) -> None:
     """Check what `attend_memory` takes for granted: a query fits the memory, the score, the alignment and the mask."""
-    if kernel not in KERNELS:
-        raise KernelError(f"kernel must be one of {', '.join(map(repr, KERNELS))}; got {kernel!r}.")
-    if not isinstance(memory, Memory):
-        raise OptionError(f"Create a memory with remember(states) and pass that; got {_describe(memory)}.")
+    if not isinstance(kernel, str) or kernel not in KERNELS:
+        raise KernelError(f"kernel must be one of {', '.join(map(repr, KERNELS))}; got {kernel!r:.60}.")
+    if (weights is not False and weights is not True) or (grouped is not False and grouped is not True):
+        raise OptionError(f"weights and grouped must be True or False; got {describe(weights)}, {describe(grouped)}.")
+    if soft is not False and soft is not True and not (isinstance(soft, Tensor) and soft.dtype == torch.bool):
+        raise OptionError(f"soft must be a bool, or a bool tensor with an entry for each row; got {describe(soft)}.")
+    if override is not None and not isinstance(override, Tensor):
+        raise DtypeError(f"The override must be a tensor of weights with a floating dtype; got {describe(override)}.")
+    if not isinstance(memory, Memory) or not isinstance(memory.values, Tensor) or not isinstance(memory.keys, Tensor):
+        raise OptionError(f"Create a memory with remember(states) and pass that; got {describe(memory)}.")
     query = _check_query(query, memory.keys, memory.values, score)
     if mask is not None or memory.mask is not None or bias is not None:
         own = 3 if grouped else 2
@@ -80,14 +92,15 @@ def _check_query(query: Tensor | None, keys: Tensor, values: Tensor, score: Scor
     if learned is not None:
         if query is not None:
             raise OptionError(
-                f"{type(score).__name__} learns its own queries, so it takes query=None; got {_describe(query)}."
+                f"{type(score).__name__} learns its own queries, so it takes query=None; got {describe(query)}."
             )
         return learned
     if query is None:
         raise OptionError(
             f"{type(score).__name__} needs a query. Only a score that learns its queries (score.Context) takes None."
         )
-    is_like_values = isinstance(query, Tensor) and query.dtype == values.dtype and query.device == values.device
+    is_dense = isinstance(query, Tensor) and query.layout is torch.strided and not query.is_nested
+    is_like_values = is_dense and query.dtype == values.dtype and query.device == values.device
     if not is_like_values or query.ndim != keys.ndim:
         _check_part("query", query, is_floating=not score.compares_codes)
         if query.ndim != keys.ndim:
@@ -138,7 +151,7 @@ def check_score(score: object) -> None:
     if not callable(score):
         raise OptionError(
             "A score comes from regard.score, e.g. score.dot or score.Additive(...), or is a function "
-            f"(query, key) -> logits; got {_describe(score)}."
+            f"(query, key) -> logits; got {describe(score)}."
         )
 
 
@@ -152,7 +165,7 @@ def check_align(align: object) -> None:
         raise OptionError(
             "An alignment comes from regard.align, e.g. align.softmax or align.Hard(), or is a function "
             "(logits, mask) -> weights, or an instance of your own subclass of regard.align.Align that defines "
-            f"weigh(logits, allowed, state, window, *, soft=False) -> Focus; got {_describe(align)}."
+            f"weigh(logits, allowed, state, window, *, soft=False) -> Focus; got {describe(align)}."
         )
 
 
@@ -193,7 +206,7 @@ def check_logits(logits: Tensor, query: Tensor, keys: Tensor, score: Score) -> T
     name = getattr(getattr(score, "function", score), "__name__", type(score).__name__)
     must = f"it must return real logits of shape (..., q, k) = {expected}"
     if not isinstance(logits, Tensor):
-        raise DtypeError(f"The score {name} returned {_describe(logits)}; {must}.")
+        raise DtypeError(f"The score {name} returned {describe(logits)}; {must}.")
     if logits.is_complex():
         raise DtypeError(f"The score {name} returned complex logits, {logits.dtype}; {must}.")
     raise ShapeError(
@@ -207,15 +220,15 @@ def check_focus(focus: object, logits: Tensor, mask: Tensor | None, align: Align
     name, shape = type(align).__name__, tuple(logits.shape)
     must = f"weigh must return Focus(weights), with floating weights of shape (..., q, k) = {shape}"
     if not isinstance(focus, Focus):
-        raise DtypeError(f"The alignment {name} returned {_describe(focus)}; {must}.")
+        raise DtypeError(f"The alignment {name} returned {describe(focus)}; {must}.")
     weights, index = focus.weights, focus.index
     if weights is not None:
         if not isinstance(weights, Tensor) or not weights.is_floating_point() or weights.shape != logits.shape:
-            raise ShapeError(f"The alignment {name} returned a Focus with weights {_describe(weights)}; {must}.")
+            raise ShapeError(f"The alignment {name} returned a Focus with weights {describe(weights)}; {must}.")
         return focus if mask is None else replace(focus, weights=weights.masked_fill(~mask, 0))
     if not isinstance(index, Tensor) or index.dtype != torch.int64 or index.shape != logits.shape[:-1]:
         raise ShapeError(
-            f"The alignment {name} returned a Focus without weights, and with the index {_describe(index)}; {must}, or "
+            f"The alignment {name} returned a Focus without weights, and with the index {describe(index)}; {must}, or "
             f"Focus(index=index), with the chosen keys as a torch.int64 tensor (..., q) = {shape[:-1]}."
         )
     if mask is None:
@@ -224,19 +237,21 @@ def check_focus(focus: object, logits: Tensor, mask: Tensor | None, align: Align
     return replace(focus, index=index.masked_fill(~mask.expand(logits.shape).gather(-1, chosen).squeeze(-1), -1))
 
 
-def check_override(override: Tensor, expected: tuple[int, ...]) -> Tensor:
+def check_override(override: Tensor, expected: tuple[int, ...], device: torch.device) -> Tensor:
     """Expand an override to (..., q, k)."""
-    if not isinstance(override, Tensor) or not override.is_floating_point():
-        raise DtypeError(f"The override must be a tensor of weights with a floating dtype; got {_describe(override)}.")
+    if not _is_dense(override) or not override.is_floating_point():
+        raise DtypeError(f"The override must be a tensor of weights with a floating dtype; got {describe(override)}.")
+    if override.device != device:
+        raise DtypeError(f"The override is on {override.device}, the values on {device}. Move it there.")
     return _expanded("override", override, expected)
 
 
 def check_bias(bias: Tensor, expected: tuple[int, ...], device: torch.device) -> None:
     """Check that a bias is a floating tensor that broadcasts to (..., q, k)."""
-    if not isinstance(bias, Tensor) or not bias.is_floating_point():
+    if not isinstance(bias, Tensor) or not bias.is_floating_point() or not _is_dense(bias):
         raise DtypeError(
-            f"A bias is a floating tensor, which is added to the logits; got {_describe(bias)}. A bool tensor of what "
-            "a query may attend to is a mask."
+            f"A bias is a dense floating tensor, which is added to the logits; got {describe(bias)}. A bool tensor of "
+            "what a query may attend to is a mask."
         )
     if bias.device != device:
         raise DtypeError(f"The bias is on {bias.device}, the values on {device}. Move it: bias.to({str(device)!r}).")
@@ -254,17 +269,23 @@ def _expanded(role: str, part: Tensor, expected: tuple[int, ...]) -> Tensor:
 
 def check_dropout(dropout: float) -> float:
     """Return the share of weights to set to 0, at least 0 and below 1."""
-    if not isinstance(dropout, (int, float)) or not 0 <= dropout < 1:
+    if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout < 1:
         raise OptionError(f"dropout must be a number from 0 to below 1; got {dropout!r:.60}.")
     return float(dropout)
 
 
+def check_mask_of_memory(mask: object, states: Tensor) -> None:
+    """Check the part of a mask that a memory decides: the number of its keys; the queries come later."""
+    size = mask.shape[-2] if _is_dense(mask) and mask.ndim > 1 else 1
+    check_mask(mask, (*states.shape[:-2], size, states.shape[-2]), states.device)
+
+
 def check_mask(mask: object, expected: tuple[int, ...], device: torch.device) -> None:
     """Check that a mask is a bool tensor that broadcasts to (..., q, k)."""
-    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool or mask.layout is not torch.strided or mask.is_nested:
         raise MaskError(
-            f"A mask is a bool tensor in which True means 'may attend'; got {_describe(mask)}. Convert a mask of zeros "
-            "and minus infinities with `mask == 0`, and one in which True means 'ignore' with `~mask`."
+            f"A mask is a dense bool tensor in which True means 'may attend'; got {describe(mask)}. Convert a "
+            "mask of zeros and minus infinities with `mask == 0`, and one in which True means 'ignore' with `~mask`."
         )
     if mask.device != device:
         raise MaskError(f"The mask is on {mask.device}, the values on {device}. Move it: mask.to({str(device)!r}).")
@@ -286,10 +307,16 @@ def check_mask(mask: object, expected: tuple[int, ...], device: torch.device) ->
     raise MaskError(f"The mask is {tuple(mask.shape)} and does not broadcast to (..., q, k) = {expected}. {hint}")
 
 
+def check_flag(name: str, flag: object) -> None:
+    """Check that something is True or False, and not what Python takes for one of them."""
+    if flag is not True and flag is not False:
+        raise OptionError(f"{name} must be True or False; got {describe(flag)}.")
+
+
 def check_all_finite(**tensors: Tensor | None) -> None:
     """Check that tensors contain neither NaN nor infinity; the error names the first such value and its position."""
     for role, tensor in tensors.items():
-        if not isinstance(tensor, Tensor) or tensor.is_meta or tensor.isfinite().all():
+        if not _is_dense(tensor) or tensor.is_meta or tensor.isfinite().all():
             continue
         positions = (~tensor.isfinite()).nonzero()
         first = positions[0].tolist()
@@ -302,7 +329,12 @@ def check_all_finite(**tensors: Tensor | None) -> None:
 
 def _check_part(role: str, part: object, *, is_floating: bool) -> None:
     if not isinstance(part, Tensor):
-        raise DtypeError(f"The {role} must be a tensor; got {_describe(part)}.")
+        raise DtypeError(f"The {role} must be a tensor; got {describe(part)}.")
+    if not _is_dense(part):
+        raise DtypeError(
+            f"The {role} must be a dense tensor; got {_layout(part)}. Use {role}.to_dense(), or pad rows of several "
+            "lengths and hide the padding with mask.padding."
+        )
     if part.ndim < 2:
         raise ShapeError(f"The {role} must have the axes {AXES[role]}; got {tuple(part.shape)}. Add axes of size 1.")
     if is_floating and not part.is_floating_point():
@@ -335,7 +367,19 @@ def check_alike(first_role: str, first: Tensor, second_role: str, second: Tensor
         )
 
 
-def _describe(value: object) -> str:
+def _is_dense(part: object) -> TypeGuard[Tensor]:
+    """Whether something is a tensor that holds every one of its elements, at the sizes of its shape."""
+    return isinstance(part, Tensor) and part.layout is torch.strided and not part.is_nested
+
+
+def _layout(part: Tensor) -> str:
+    return "a nested tensor" if part.is_nested else f"a tensor of layout {part.layout}"
+
+
+def describe(value: object) -> str:
+    """A value for a message: the dtype and shape of a tensor, or the type and the value."""
     if isinstance(value, Tensor):
+        if not _is_dense(value):
+            return _layout(value)
         return f"a {value.dtype} tensor {tuple(value.shape)}"
     return f"{type(value).__name__} {value!r}"[:80]

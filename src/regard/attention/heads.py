@@ -4,14 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor, nn, strided
 
+from regard.arguments import checked
 from regard.attention import checks
 from regard.attention.align import Soft, softmax
 from regard.attention.attend import AlignLike, Kernel, ScoreLike, as_align, as_score, attend_memory, unshared
 from regard.attention.memory import Attended, Memory
 from regard.attention.score import scaled_dot
-from regard.errors import MaskError, OptionError, ShapeError
+from regard.config import PositiveInt
+from regard.errors import DtypeError, MaskError, OptionError, ShapeError
 from regard.kernels.linear import Linear
 
 
@@ -28,14 +30,15 @@ class MultiHead(nn.Module):
     share of the attention weights that are set to 0 at random.
     """
 
+    @checked
     def __init__(
         self,
-        dim: int,
-        num_heads: int,
+        dim: PositiveInt,
+        num_heads: PositiveInt,
         *,
-        num_key_heads: int | None = None,
-        kdim: int | None = None,
-        vdim: int | None = None,
+        num_key_heads: PositiveInt | None = None,
+        kdim: PositiveInt | None = None,
+        vdim: PositiveInt | None = None,
         bias: bool = True,
         dropout: float = 0.0,
         score: ScoreLike = scaled_dot,
@@ -43,9 +46,9 @@ class MultiHead(nn.Module):
     ) -> None:
         super().__init__()
         num_key_heads = num_heads if num_key_heads is None else num_key_heads
-        if num_heads < 1 or dim < 1 or dim % num_heads:
+        if dim % num_heads:
             raise OptionError(f"dim must be a multiple of num_heads; got dim={dim}, num_heads={num_heads}.")
-        if num_key_heads < 1 or num_heads % num_key_heads:
+        if num_heads % num_key_heads:
             raise OptionError(
                 "num_heads must be a multiple of num_key_heads; got "
                 f"num_heads={num_heads}, num_key_heads={num_key_heads}."
@@ -81,6 +84,8 @@ class MultiHead(nn.Module):
 
         Its sequences are (batch, length, features), whatever the `batch_first` of the module.
         """
+        if not isinstance(other, nn.MultiheadAttention):
+            raise OptionError(f"from_torch takes a torch.nn.MultiheadAttention; got {checks.describe(other)}.")
         for option, is_set in (("add_bias_kv", other.bias_k is not None), ("add_zero_attn", other.add_zero_attn)):
             if is_set:
                 raise OptionError(
@@ -125,6 +130,8 @@ class MultiHead(nn.Module):
             raise ShapeError(
                 f"There must be one value per state; got states {tuple(states.shape)}, values {tuple(values.shape)}."
             )
+        if after is not None and not isinstance(after, Memory):
+            raise OptionError(f"`after` is a memory, which remember returned; got {checks.describe(after)}.")
         if after is not None and not self.score.position_free:
             raise OptionError(
                 f"{type(self.score).__name__} depends on positions, which start at 0 in each memory; remember all "
@@ -134,7 +141,7 @@ class MultiHead(nn.Module):
             checks.check_mask(mask, (states.shape[0], 1, states.shape[1]), states.device)
             if mask.ndim != 3:
                 raise MaskError(
-                    f"The mask of a memory is (b, 1, k), as from mask.padding(lengths); got {tuple(mask.shape)}."
+                    f"The mask of a memory must be (b, 1, k), as from mask.padding(lengths); got {tuple(mask.shape)}."
                 )
         keys = self.score.project_key(_split(self.key_layer(states), self.num_key_heads))
         split_values = _split(self.value_layer(values), self.num_key_heads)
@@ -165,11 +172,17 @@ class MultiHead(nn.Module):
         memory = self.remember(query) if memory is None else memory
         queries = _split(self.query_layer(query), self.num_heads)
         grouped = self.num_key_heads != self.num_heads
-        checks.check_call(queries, memory, self.score, self.align, None, None, kernel, grouped=grouped)
+        options: dict[str, Any] = {"grouped": grouped, "weights": weights, "soft": soft, "override": override}
+        checks.check_call(queries, memory, self.score, self.align, None, None, kernel, **options)
+        if causal is not False:
+            checks.check_flag("causal", causal)
         if mask is not None:
             mask = self._of_heads(mask, checks.check_mask, query, memory)
         if bias is not None:
             bias = self._of_heads(bias, checks.check_bias, query, memory)
+        if override is not None:
+            checks.check_override(override, (query.shape[0], query.shape[1], memory.num_keys), query.device)
+            override = override.expand(query.shape[0], *override.shape[-2:]) if override.ndim < 3 else override
         attended = attend_memory(
             queries,
             memory,
@@ -197,6 +210,8 @@ class MultiHead(nn.Module):
         return part if per_head or part.ndim < 3 else part.unsqueeze(-3)
 
     def _check_features(self, role: str, tensor: Tensor, dim: int) -> None:
+        if not isinstance(tensor, Tensor) or tensor.layout is not strided or tensor.is_nested:
+            raise DtypeError(f"The {role} of this MultiHead must be a dense tensor; got {checks.describe(tensor)}.")
         if tensor.ndim != 3 or tensor.shape[-1] != dim:
             raise ShapeError(f"The {role} of this MultiHead must be (batch, length, {dim}); got {tuple(tensor.shape)}.")
         checks.check_alike(

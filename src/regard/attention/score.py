@@ -17,7 +17,9 @@ from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
 
-from regard.errors import OptionError
+from regard.arguments import checked
+from regard.config import PositiveInt
+from regard.errors import DtypeError, OptionError
 from regard.kernels.additive import MAX_FEATURES_FOR_FORMULA, additive_logits
 from regard.kernels.hoisted import Hoisted
 from regard.kernels.numerics import widen
@@ -157,6 +159,8 @@ class ScoreFunction(Score):
 
     def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
         super().__init__()
+        if not callable(function):
+            raise OptionError(f"A score must be a function (query, key) -> logits; got {function!r:.80}.")
         self.function = function
 
     def reference(self, query: Queries, key: Keys) -> Logits:
@@ -185,6 +189,7 @@ class Cosine(Product):
 
     strength: float | Tensor
 
+    @checked
     def __init__(self, strength: float | Tensor = 1.0) -> None:
         super().__init__()
         if isinstance(strength, Tensor) and not isinstance(strength, nn.Parameter):
@@ -205,7 +210,8 @@ class Cosine(Product):
 class General(Product):
     """s' W h (Luong et al. 2015, section 3.1); query and key may differ in size."""
 
-    def __init__(self, query_dim: int, key_dim: int) -> None:
+    @checked
+    def __init__(self, query_dim: PositiveInt, key_dim: PositiveInt) -> None:
         super().__init__()
         self.query_dim, self.key_dim = query_dim, key_dim
         self.layer = nn.Linear(key_dim, query_dim, bias=False)
@@ -260,7 +266,8 @@ class Context(Product):
     u_i = tanh(W h_i + b), logit u_i' u_w (Yang et al. 2016, section 2.2). The values are the h_i in both forms.
     """
 
-    def __init__(self, num_queries: int, key_dim: int, hidden: int | None = None) -> None:
+    @checked
+    def __init__(self, num_queries: PositiveInt, key_dim: PositiveInt, hidden: PositiveInt | None = None) -> None:
         super().__init__()
         self.key_dim = key_dim
         dim = hidden or key_dim
@@ -281,7 +288,8 @@ class TanhSum(Score):
 
     form = "additive"
 
-    def __init__(self, query_dim: int, key_dim: int, dim: int) -> None:
+    @checked
+    def __init__(self, query_dim: PositiveInt, key_dim: PositiveInt, dim: PositiveInt) -> None:
         super().__init__()
         self.query_dim, self.key_dim = query_dim, key_dim
         self.direction = nn.Parameter(torch.empty(dim).uniform_(-1, 1) / math.sqrt(dim))
@@ -304,7 +312,8 @@ class TanhSum(Score):
 class Additive(TanhSum):
     """v' tanh(W s + U h) (Bahdanau et al. 2015, appendix A.1.2)."""
 
-    def __init__(self, query_dim: int, key_dim: int, dim: int) -> None:
+    @checked
+    def __init__(self, query_dim: PositiveInt, key_dim: PositiveInt, dim: PositiveInt) -> None:
         super().__init__(query_dim, key_dim, dim)
         self.query_layer = Hoisted(query_dim, dim, bias=False)
         self.key_layer = nn.Linear(key_dim, dim, bias=False)
@@ -323,7 +332,8 @@ class Additive(TanhSum):
 class Concat(TanhSum):
     """v' tanh(W [s; h]) (Luong et al. 2015, section 3.1): Additive with the two matrices stored as one."""
 
-    def __init__(self, query_dim: int, key_dim: int, dim: int) -> None:
+    @checked
+    def __init__(self, query_dim: PositiveInt, key_dim: PositiveInt, dim: PositiveInt) -> None:
         super().__init__(query_dim, key_dim, dim)
         self.layer = nn.Linear(query_dim + key_dim, dim, bias=False)
 
@@ -345,16 +355,20 @@ class MLP(Score):
 
     form = "pairs"
 
+    @checked
     def __init__(
         self,
-        query_dim: int,
-        key_dim: int,
-        dims: Sequence[int] = (64, 32),
+        query_dim: PositiveInt,
+        key_dim: PositiveInt,
+        dims: Sequence[PositiveInt] = (64, 32),
         activation: Callable[[Tensor], Tensor] = torch.tanh,
     ) -> None:
         super().__init__()
+        dims = list(dims)
         if not dims:
             raise OptionError("MLP needs at least one hidden layer, e.g. dims=(64,); got dims=().")
+        if not callable(activation):
+            raise OptionError(f"The activation of MLP must be a function of a tensor; got {activation!r:.80}.")
         if isinstance(activation, nn.Module) and not _is_deterministic(activation):
             raise OptionError(
                 "The activation of MLP is computed again in the backward pass, so it must have no parameters and draw "
@@ -408,10 +422,9 @@ class Location(Score):
 
     position_free = False
 
-    def __init__(self, query_dim: int, max_length: int) -> None:
+    @checked
+    def __init__(self, query_dim: PositiveInt, max_length: PositiveInt) -> None:
         super().__init__()
-        if max_length < 1:
-            raise OptionError(f"Location needs at least one position; got max_length={max_length}.")
         self.query_dim, self.max_length = query_dim, max_length
         self.layer = nn.Linear(query_dim, max_length, bias=False)
 
@@ -465,6 +478,8 @@ END = 0
 
 def codes(texts: Sequence[str]) -> Int[Tensor, "n d"]:
     """Encode texts as rows of character codes padded with END: the keys and queries of `equality` and `prefix`."""
+    if isinstance(texts, str) or not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        raise DtypeError(f"codes takes a list of texts; got {texts!r:.80}.")
     width = max((len(text) for text in texts), default=0)
     rows = [[ord(character) for character in text] + [END] * (width - len(text)) for text in texts]
     return torch.tensor(rows, dtype=torch.long).reshape(len(rows), width)

@@ -22,8 +22,11 @@ class Window:
     @classmethod
     def around(cls, centre: Float[Tensor, "*b q"], radius: int, num_keys: int) -> "Window":
         """Create the window of the positions within `radius` of a centre, counted from 0."""
-        first = (centre.detach() - radius).ceil().long()
-        index = first.unsqueeze(-1) + torch.arange(2 * radius + 1, device=centre.device)
+        first, size = (centre.detach() - radius).ceil().long(), 2 * radius + 1
+        if not torch.compiler.is_compiling() and radius > num_keys:
+            # Of so wide a window, only the positions that exist, which are fewer.
+            first, size = first.clamp_min(0), num_keys
+        index = first.unsqueeze(-1) + torch.arange(size, device=centre.device)
         offset = index - centre.unsqueeze(-1)
         inside = (offset.detach().abs() <= radius) & (index >= 0) & (index < num_keys)
         return cls(index.clamp(0, num_keys - 1), inside, offset, centre)

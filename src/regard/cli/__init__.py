@@ -3,20 +3,31 @@
 import ast
 import os
 import re
+import signal
 import sys
 import sysconfig
+import threading
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from cyclopts import App, CoercionError, CycloptsError, CycloptsPanel, MissingArgumentError, UnusedCliTokensError
+from cyclopts import (
+    App,
+    ArgumentCollection,
+    CoercionError,
+    CycloptsError,
+    CycloptsPanel,
+    MissingArgumentError,
+    UnusedCliTokensError,
+)
 
 from regard import __version__
+from regard.bounds import too_large
 from regard.cli.io import SafeConsole
 from regard.errors import RegardError, RegardWarning
 from regard.systems import registry
@@ -74,6 +85,7 @@ def build_app(words: Sequence[str] = ()) -> App:
         console=SafeConsole(),
         error_console=SafeConsole(stderr=True),
         error_formatter=_explained_arguments,
+        config=_check_numbers,
     )
     data = App(name="data", help="Download data sets, and print examples of the generated worlds.")
     listed = [(app, name, path) for name, path in commands().items()] + [(data, *item) for item in DATA.items()]
@@ -88,6 +100,24 @@ def build_app(words: Sequence[str] = ()) -> App:
         parent.command(path, name=name, help=None if name in words else summary_of(path))
     app.command(data)
     return app
+
+
+def _check_numbers(app: App, commands: Sequence[str], arguments: ArgumentCollection) -> None:
+    """Refuse whole numbers with digits behind the point, which would be rounded, and numbers above their bounds."""
+    for argument in arguments:
+        kinds = {argument.hint, *get_args(argument.hint)}
+        if not kinds & {int, float} or str in kinds:
+            continue
+        for token in argument.tokens:
+            name = argument.name.removeprefix("--").replace("-", "_")
+            if int in kinds and not re.fullmatch(r"[+-]?[0-9]+", token.value):
+                reason = f"{argument.name} must be a whole number; got {token.value!r:.60}."
+                raise CoercionError(msg=reason, token=token, argument=argument, target_type=int)
+            with suppress(ValueError, OverflowError):
+                number = int(token.value) if int in kinds and len(token.value) < 1000 else float(token.value)
+                if (largest := too_large(name, number)) is not None:
+                    reason = f"{argument.name} must be at most {largest:,}; got {token.value:.60}."
+                    raise CoercionError(msg=reason, token=token, argument=argument, target_type=type(number))
 
 
 def summary_of(path: str) -> str:
@@ -159,8 +189,26 @@ def main(tokens: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal that cannot show a letter is no reason to stop.
         sys.stdout.reconfigure(errors="backslashreplace")
-    with _warnings_in_one_line():
+    with _warnings_in_one_line(), _termination():
         sys.exit(_run(words, debug=debug))
+
+
+@contextmanager
+def _termination() -> Iterator[None]:
+    """Let SIGTERM end the process as an exception does: files that are half-written are removed, workers are ended."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield  # Python sets handlers only in its main thread, and another program may have set its own
+        return
+
+    def end(number: int, frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _run(words: list[str], *, debug: bool) -> int:

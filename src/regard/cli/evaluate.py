@@ -87,6 +87,8 @@ def evaluate(
         console.print(side_by_side(reports, mean=mean))
         if found.compare:
             console.print(found.compare(reports))
+    if output is not None and not reports[0].outputs:
+        raise OptionError(f"{model} is scored without answers line by line, so that --output has nothing to keep.")
     if output is not None:
         print_error(f"Wrote {reports[0].save_outputs(output)}")
     if plot is not None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, runtime_checkable
 
 from cyclopts import Group, Parameter
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleDimensions, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from regard.config import Checked, Count
@@ -37,6 +37,8 @@ MARK = ".regard"
 """What the folders hold that regard wrote: files that belong to regard alone."""
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 """An option that is given or not."""
+MIN_COLUMNS = 20
+"""The narrowest terminal that is written for."""
 _LINE_ENDS = (0x0B, 0x0C, 0x0D, 0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029)
 _SPACES = dict.fromkeys(_LINE_ENDS, " ")
 _ESCAPED = {end: f"\\u{end:04x}" for end in _LINE_ENDS}
@@ -183,7 +185,20 @@ class Writer(Protocol):
 
 
 class SafeConsole(Console):
-    """A console that makes the control characters of what it prints visible, so that no text can command a terminal."""
+    """A console that makes the control characters of what it prints visible, so that no text can command a terminal.
+
+    For a terminal that claims to have no columns, lines are 80 letters long; for others, at least `MIN_COLUMNS`.
+    """
+
+    @property
+    def size(self) -> ConsoleDimensions:
+        """The size of the terminal."""
+        found = super().size
+        return ConsoleDimensions(max(found.width, MIN_COLUMNS) if found.width > 0 else 80, found.height)
+
+    @size.setter
+    def size(self, new_size: tuple[int, int]) -> None:
+        Console.size.fset(self, new_size)  # type: ignore[attr-defined]
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         """The segments of what is printed, without control characters in their texts."""

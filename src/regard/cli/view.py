@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from regard.cli.io import TERMINAL, Drawing, Flag, SafeConsole, check_folder, check_outputs, draw, mark_folder
 from regard.errors import OptionError
+from regard.files import read_text
 
 if TYPE_CHECKING:
     from regard.trace import Trace
@@ -76,7 +77,7 @@ def _read(path: Path, line: int) -> "Trace":
     if path.suffix.lower() in (*View.SUFFIXES, ".gif"):
         raise OptionError(f"{path} is no trace but a finished picture or page: open it with a browser or image viewer.")
     try:
-        lines = [text for text in path.read_text(encoding="utf-8-sig").split("\n") if text.strip()]
+        lines = [text for text in read_text(path).split("\n") if text.strip()]
         result = json.loads(lines[line - 1]) if 1 <= line <= len(lines) else None
     except (OSError, ValueError, RecursionError):
         return Trace.load(path)  # which says what is wrong with the file

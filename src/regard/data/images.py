@@ -28,6 +28,14 @@ ImageInput: TypeAlias = str | os.PathLike[str] | bytes | bytearray | Image.Image
 
 MAX_PIXELS = 2**26
 """Larger images are refused before they are decoded: a file of a few kilobytes can decode to gigabytes."""
+MAX_SIDE = 2**15
+"""Pixels of the longest side of an image: resizing takes time and memory for each row and column."""
+MAX_DECODED_BYTES = 2**28
+"""Bytes that the pixels of an image may take when decoded: channels and depth count beside the pixels."""
+_BAND = 512
+"""Rows of an image that are laid on white at a time, so that memory holds the image once."""
+_PIXEL_BYTES = {"1": 1, "L": 1, "P": 1, "LA": 2, "I;16": 2, "I;16B": 2, "I;16L": 2}
+"""Bytes of a pixel of each mode in memory; 4 for all others."""
 _MODES = {1: "L", 3: "RGB"}
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm", ".pgm")
 TAR_SUFFIXES, ZIP_SUFFIXES = (".tar",), (".zip",)
@@ -227,8 +235,19 @@ def _decode(image: Image.Image, name: str, channels: int, max_pixels: int, limit
             f"{name} is too large: {width} x {height} pixels, and at most {max_pixels:,} pixels are allowed. "
             f"Make it smaller first{limited_by}."
         )
+    if max(width, height) > MAX_SIDE:
+        raise DataError(
+            f"{name} is too large: {width} x {height} pixels, and at most {MAX_SIDE:,} on a side are allowed. "
+            "Make it smaller first."
+        )
+    if (decoded := width * height * _PIXEL_BYTES.get(image.mode, 4)) > MAX_DECODED_BYTES:
+        raise DataError(
+            f"{name} is too large: its {width} x {height} pixels ({image.mode}) take {decoded:,} bytes when decoded, "
+            f"and at most {MAX_DECODED_BYTES:,} are allowed. Make it smaller first."
+        )
     image.load()
-    return _convert(_upright(image), channels)
+    converted = _convert(_upright(image), channels)
+    return image.copy() if converted is image else converted
 
 
 def _orientation(image: Image.Image) -> int:
@@ -239,29 +258,48 @@ def _orientation(image: Image.Image) -> int:
 
 
 def _upright(image: Image.Image) -> Image.Image:
+    if _orientation(image) == 1:
+        return image
     try:
         return ImageOps.exif_transpose(image)
     except Exception:  # broken EXIF data is no reason to lose the image
-        return image.copy()
+        return image
 
 
 def _convert(image: Image.Image, channels: int) -> Image.Image:
     if image.mode.startswith("I") or image.mode == "F":
         image = _to_8_bits(image)
     if image.has_transparency_data:
-        image = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+        image = _on_white(image)
     # Pillow can convert every mode to RGB, but not every one to grey.
     return image if image.mode == _MODES[channels] else image.convert("RGB").convert(_MODES[channels])
 
 
+def _on_white(image: Image.Image) -> Image.Image:
+    """A transparent image laid on white."""
+    width, height = image.size
+    laid = Image.new("RGB", image.size, "white")
+    for top in range(0, height, _BAND):
+        band = image.crop((0, top, width, min(top + _BAND, height))).convert("RGBA")
+        laid.paste(Image.alpha_composite(Image.new("RGBA", band.size, "white"), band).convert("RGB"), (0, top))
+    return laid
+
+
 def _to_8_bits(image: Image.Image) -> Image.Image:
-    levels = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0, neginf=0)
-    highest = float(levels.max(initial=0))
+    levels, bands = np.asarray(image), [slice(top, top + _BAND) for top in range(0, image.height, _BAND)]
+    highest = max(float(_finite(levels[band]).max(initial=0)) for band in bands)
     # Nothing states which level is white: it is inferred from the highest one.
     whites = (1.0, 255.0, 65535.0) if image.mode == "F" else (255.0, 65535.0)
     white = next((white for white in whites if highest <= white), highest)
-    return Image.fromarray((levels * (255 / white)).clip(0, 255).round().astype(np.uint8))
+    found = np.empty(levels.shape, dtype=np.uint8)
+    for band in bands:
+        found[band] = (_finite(levels[band]) * (255 / white)).clip(0, 255).round()
+    return Image.fromarray(found)
+
+
+def _finite(levels: np.ndarray) -> np.ndarray:
+    """Levels as float64, with 0 for what is not finite."""
+    return np.nan_to_num(levels.astype(np.float64), posinf=0, neginf=0)
 
 
 def _from_array(array: np.ndarray, name: str) -> Image.Image:

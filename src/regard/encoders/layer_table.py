@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from regard.arguments import checked
+from regard.config import PositiveInt
 from regard.errors import OptionError, RegardError, ShapeError, counted
 
 _WINDOWED = (nn.Conv2d, nn.MaxPool2d, nn.AvgPool2d)
@@ -68,15 +70,17 @@ class LayerTable:
         return "\n".join("  ".join(columns).format(*line).rstrip() for line in lines)
 
 
-def layer_table(net: nn.Module, size: tuple[int, int, int] = (3, 32, 32)) -> LayerTable:
+@checked
+def layer_table(net: nn.Module, size: tuple[PositiveInt, PositiveInt, PositiveInt] = (3, 32, 32)) -> LayerTable:
     """Tabulate what each layer of a network does to an image of (channels, height, width).
 
     The output size is w_out = floor((w_in + 2p - k) / s) + 1. The receptive field grows by (k - 1) times the distance
     in pixels between two cells, which each stride multiplies. Only sizes are computed, on the meta device, so that
     large networks take no time.
     """
-    if not isinstance(net, nn.Module):
-        raise OptionError(f"layer_table takes a network, a torch.nn.Module; got {type(net).__name__}.")
+    size = tuple(size)  # type: ignore[assignment]
+    if len(size) != 3:
+        raise OptionError(f"size must be (channels, height, width) of an image; got {size!r:.80}.")
     recorder = _Recorder(size)
     layers = [(name, layer) for name, layer in net.named_modules() if not list(layer.children())]
     hooks = [layer.register_forward_hook(recorder.hook(name)) for name, layer in layers]
@@ -88,9 +92,9 @@ def layer_table(net: nn.Module, size: tuple[int, int, int] = (3, 32, 32)) -> Lay
             functional_call(net.eval(), empty, (recorder.image,))
     except RegardError:
         raise
-    except RuntimeError as error:
+    except Exception as error:  # whatever the network raises
         raise ShapeError(
-            f"{type(net).__name__} does not accept an image of {_times(size)}: {str(error).splitlines()[0]}"
+            f"{type(net).__name__} does not accept an image of {_times(size)}: {str(error).partition(chr(10))[0]}"
         ) from error
     finally:
         for module, mode in modes:

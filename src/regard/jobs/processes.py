@@ -1,9 +1,11 @@
 """Workers as processes of this machine: a worker that dies is replaced, and its chunk is answered again."""
 
 import multiprocessing
+import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
@@ -59,6 +61,10 @@ def run_processes(job: Job, chunks: Iterable[Chunk], workers: int) -> Generator[
             process.stop()
 
 
+GRACE_SECONDS = 5
+"""How long a worker whose parent has ended may take to end."""
+
+
 class _DiedError(Exception):
     """A worker ended without an answer."""
 
@@ -102,11 +108,34 @@ class _Process:
         self.pipe.close()
         if self.chunk is not None:
             self._process.terminate()
+            self._process.join(GRACE_SECONDS)
+        if self._process.is_alive() and self.chunk is not None:
+            self._process.kill()
         self._process.join()
+
+
+def _end_with_parent() -> None:
+    """End this process as SIGTERM does, with its drafts removed, when the one that started it ends, however that is."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    def watch() -> None:
+        parent.join()
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+        time.sleep(GRACE_SECONDS)  # as long as an operation of torch runs, no handler is called
+        os._exit(128 + signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, end)
+    threading.Thread(target=watch, name="watch the parent", daemon=True).start()
 
 
 def _work(pipe: Connection, job: Job, number: int, workers: int) -> None:
     """Answer chunks until the pipe is closed, also by the death of the process at its other end."""
+    _end_with_parent()
     worker = Worker(job, number, workers)
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:

@@ -51,7 +51,11 @@ def take_rows(table: Shaped[Tensor, "*b k d"], index: Int[Tensor, "..."]) -> Sha
     first_row = (
         torch.arange(math.prod(lead), device=index.device).view(*lead, *(1,) * (index.ndim - len(lead))) * num_rows
     )
-    return table.view(-1, width).index_select(0, (index + first_row).flatten()).view(*index.shape, width)
+    return (
+        table.view(math.prod(lead) * num_rows, width)
+        .index_select(0, (index + first_row).flatten())
+        .view(*index.shape, width)
+    )
 
 
 def plain_gradients(

@@ -13,6 +13,7 @@ from regard.search.hypothesis import Hypothesis, Ranking, Rules, check_finite
 from regard.search.log_probs import LogProbs
 from regard.search.options import Search
 from regard.search.steps import Steps
+from regard.work import proceed
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,7 @@ def beam(
     # All rows of an input are equal at first, so only one of them counts.
     rows = [_Row((), (), (), 0.0 if index == 0 else -math.inf) for _ in inputs for index in range(size)]
     for _ in range(max(limits, default=0) + 1):
+        proceed()
         step = steps.step([row.tokens[-1] if row.tokens else rules.start for row in rows], state)
         if step.weights is not None:
             collected.weights.append(step.weights)

@@ -6,6 +6,7 @@ from typing import Any
 from regard.search.hypothesis import Hypothesis, Ranking, Rules, check_finite
 from regard.search.options import Search
 from regard.search.steps import Steps
+from regard.work import proceed
 
 
 def choose(steps: Steps, state: Any, rules: Rules, options: Search, *, num_inputs: int) -> list[Hypothesis]:
@@ -17,6 +18,7 @@ def choose(steps: Steps, state: Any, rules: Rules, options: Search, *, num_input
     log_probs: list[list[float]] = [[] for _ in alive]
     weights: list[list[Any]] = [[] for _ in alive]
     for _ in range(max(limits, default=0) + 1):
+        proceed()
         if not alive:
             break
         step = steps.step([chosen[owner][-1] if chosen[owner] else rules.start for owner in alive], state)

@@ -22,6 +22,10 @@ LengthPenalty = Annotated[float, Meta(ge=-10, le=10)]
 """An exponent of lengths; larger ones would leave nothing of a score, or overflow."""
 
 
+SAMPLING = {"temperature": 1.0, "top_k": 0, "top_p": 1.0}
+"""The options that only sampling uses, with the values that change nothing."""
+
+
 @dataclass(frozen=True)
 class Search(Checked):
     """How outputs are searched for: by beam search, or by sampling."""
@@ -67,6 +71,11 @@ class Search(Checked):
             )
         if self.top_p == 0:
             raise OptionError("top_p must be above 0 and at most 1; got 0.")
+        if not self.sample and (unused := [name for name in SAMPLING if getattr(self, name) != SAMPLING[name]]):
+            raise OptionError(
+                f"{unused[0]} is for sampling; got {unused[0]}={getattr(self, unused[0])} without it. Set sample=True "
+                f"(--sample), or leave {unused[0]} out."
+            )
         if self.max_length is not None and self.min_length > self.max_length:
             raise OptionError(
                 f"min_length must not exceed max_length; got min_length={self.min_length}, "

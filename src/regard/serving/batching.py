@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 from regard.errors import RegardError, counted
 from regard.kernels.threads import threads_for
 from regard.serving.errors import RefusedError
+from regard.work import GivenUpError, wanted
 
 Value = TypeVar("Value")
 RETRY_SECONDS = 1
@@ -80,7 +81,11 @@ class _Slice:
 
 
 class Batcher:
-    """A bounded queue in front of one thread that answers batches."""
+    """A bounded queue in front of one thread that answers batches.
+
+    Who leaves, or waits longer than the deadline, is waited for no more: a batch of such requests alone ends at its
+    next step.
+    """
 
     def __init__(self, *, queue: int = 256, per_client: int = 128, batch: int = 32, deadline: float = 30.0) -> None:
         self._max_waiting, self._per_client, self._batch, self._deadline = queue, per_client, batch, deadline
@@ -178,12 +183,11 @@ class Batcher:
             job.future.set_exception(error)
 
     def _refuse_late(self, job: _Job) -> None:
-        """Refuse a job whose deadline has passed, unless it is being answered."""
-        if not job.taken:
-            self._fail(
-                job,
-                _refusal(f"The request waited longer than {self._deadline:g} seconds (--deadline). Try again later."),
-            )
+        """Refuse a job whose deadline has passed, also while it is being answered."""
+        late = "took" if job.taken else "waited"
+        self._fail(
+            job, _refusal(f"The request {late} longer than {self._deadline:g} seconds (--deadline). Try again later.")
+        )
 
     async def _run(self) -> None:
         """Answer batch after batch until nothing waits; queues take turns."""
@@ -221,7 +225,10 @@ class Batcher:
             self.on_batch(len(inputs))
         loop = asyncio.get_running_loop()
         try:
-            results = await loop.run_in_executor(self._thread, queue.model.answer, inputs, queue.options)
+            results = await loop.run_in_executor(self._thread, _answered, queue, inputs, slices)
+        except GivenUpError:
+            for part in slices:  # those who left, or whose deadline has passed, have their answer already
+                self._leave(part.job)
         except RegardError as error:
             if len(slices) == 1:
                 self._fail(slices[0].job, error)
@@ -240,6 +247,12 @@ class Batcher:
                 job.results += [next(answers) for _ in part.inputs]
                 if len(job.results) == len(job.inputs) and not job.future.done():
                     job.future.set_result(job.results)
+
+
+def _answered(queue: _Queue, inputs: Sequence[Any], slices: Sequence[_Slice]) -> list[Any]:
+    """The results of a batch; it is given up when nobody waits for any of them."""
+    with wanted(lambda: any(not part.job.future.done() for part in slices)):
+        return queue.model.answer(inputs, queue.options)
 
 
 def _refusal(message: str) -> RefusedError:

@@ -12,6 +12,7 @@ from pydantic import Field
 from regard.data.images import ImageInput
 from regard.serving import schemas
 from regard.serving.batching import Batcher
+from regard.serving.budget import check_work
 from regard.serving.disconnect import cancel_on_disconnect
 from regard.serving.errors import documented
 from regard.serving.events import DESCRIPTION, event_response, wants_events
@@ -113,6 +114,7 @@ class _Call:
         """The results as plain values, at most so many at a time; all of it counts as one request."""
         with self.backend.metrics.request(self.served.verb):
             model: System = await self.backend.models.get(self.served)
+            await asyncio.to_thread(check_work, model, self.inputs, self.options, self.backend.settings)
             for start in range(0, len(self.inputs), size):
                 inputs = self.inputs[start : start + size]
                 results = await self.backend.answer(model, self.options, inputs, self.request)
@@ -224,6 +226,7 @@ def _add_faithfulness(router: APIRouter, backend: Backend) -> None:
         one = await asyncio.to_thread(read_input, system, given.input, "input", backend.settings)
         with backend.metrics.request("faithfulness"):
             model = await backend.models.get(served)
+            await asyncio.to_thread(check_work, model, [one], given.options, backend.settings)
             found = await backend.call(lambda: schemas.plain(faithfulness(model, one, given.options)), request)
         return JSONResponse({"model": served.name} | found)
 

@@ -1,13 +1,10 @@
-"""How much a request may ask for, by the names of its fields: one table, which the OpenAPI document quotes."""
+"""How much a request may ask for, by the names of its fields; the OpenAPI document quotes it."""
 
 from typing import Any
 
-LARGEST = {
-    "beam": 16, "nbest": 16, "max_length": 500, "min_length": 500, "top_k": 100_000, "top": 1000, "words": 10,
-    "num_glimpses": 32, "passes": 32, "slots": 4096, "repeats": 64, "query": 1000, "block_ngrams": 100,
-    "seed": 2**63 - 1, "max_maps": 32, "per_length": 16, "length": 1000, "channels": 1024, "height": 1024,
-    "width": 1024, "sentence": 10_000,
-}  # fmt: skip
+from regard.bounds import BOUNDS
+
+LARGEST = {name: in_request for name, (_, in_request) in BOUNDS.items() if in_request is not None}
 """The largest numbers, so that no request can monopolise the server."""
 LONGEST = {
     "prefix": 500, "before": 500, "attention": 64, "heads": 256, "align": 40, "word": 100, "boxes": 8, "layers": 40,

@@ -47,7 +47,7 @@ class ServerSettings(Checked):
     batch: PositiveInt = 32
     """Maximum batch size; 1 disables batching. A request with a seed is one batch, whatever its size."""
     deadline: PositiveFloat = 30.0
-    """Maximum waiting time in seconds; then a request that is not being answered gets status 503."""
+    """Maximum time in seconds in which an input is answered; then its request gets status 503, and work on it ends."""
     client_timeout: PositiveFloat = 30.0
     """Maximum time in seconds for a client to send a request, and to go on receiving its answer."""
     drain: NonNegativeFloat = 0.0
@@ -60,7 +60,9 @@ class ServerSettings(Checked):
     max_characters: PositiveInt = 20_000
     """Maximum number of characters of a text."""
     max_megapixels: PositiveInt = 40
-    """Maximum size of an image in millions of pixels."""
+    """Maximum size of an image in millions of pixels; all images of a request together may have four times as many."""
+    max_work: PositiveInt = 100_000
+    """Maximum work of a request: the tokens that it reads and may write, times the hypotheses of its search."""
 
     def check(self) -> None:
         """Raise an OptionError where fields contradict each other."""
@@ -78,7 +80,7 @@ class ServerSettings(Checked):
                     f"--cors takes an origin such as https://example.org, without a path, or *; got {origin!r:.80}."
                 )
         if secret and not (secret.isascii() and secret.isprintable() and " " not in secret):
-            raise OptionError("A token is one word of printable ASCII characters.")
+            raise OptionError("A token must be one word of printable ASCII characters.")
 
     @cached_property
     def secret(self) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from regard.arguments import checked
 from regard.metrics.attention import entropy, map_variation
 from regard.metrics.faithfulness import attended_effect
 from regard.systems import registry
@@ -80,6 +81,7 @@ class Faithfulness:
         return asdict(self)
 
 
+@checked
 def faithfulness(model: System, given: Any, options: Options | None = None, /, **keywords: Any) -> Faithfulness:
     """Measure how far the attention of a model explains what it answers for one input.
 

@@ -13,12 +13,14 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, get_args, get_orig
 
 from typing_extensions import TypeVar
 
-from regard.config import Checked, from_values
+from regard.arguments import checked
+from regard.config import Checked, PositiveInt, from_values
 from regard.data.text import ByteStream
 from regard.errors import OptionError
 from regard.systems.config import Options
 from regard.trace import Trace
 from regard.viewing.view import MEASURED, view
+from regard.work import proceed
 
 Item = TypeVar("Item")
 Input = TypeVar("Input", default=Any)
@@ -141,6 +143,7 @@ class Predictor(Generic[Input, Output, Chosen]):
         """The results for any number of inputs, in order: those of batches of inputs of like cost."""
         results: dict[int, Output] = {}
         for indices in batches_by_cost(self.costs(inputs), max_batch=self.max_batch):
+            proceed()
             with self.computing(len(indices) * getattr(options, "num_hypotheses", 1)):
                 batch = self.predict_batch([inputs[index] for index in indices], options)
             results.update(zip(indices, batch, strict=True))
@@ -166,12 +169,17 @@ class Predictor(Generic[Input, Output, Chosen]):
             return result
         return replace(result, trace=replace(trace, extras={**trace.extras, MEASURED: str(measured)}))
 
+    @checked
     def stream(
-        self, inputs: Iterable[Input], options: Chosen | None = None, /, *, read_ahead: int = 256, **keywords: Any
+        self,
+        inputs: Iterable[Input],
+        options: Chosen | None = None,
+        /,
+        *,
+        read_ahead: PositiveInt = 256,
+        **keywords: Any,
     ) -> Iterator[Output]:
         """A result for each input, in order, from an iterable of any length; `read_ahead` inputs are read at a time."""
-        if read_ahead < 1:
-            raise OptionError(f"read_ahead must be 1 or more; got {read_ahead}.")
         chosen = self.options(keywords, options)
         return (result for group in in_groups(inputs, read_ahead) for result in self.answer(group, chosen))
 

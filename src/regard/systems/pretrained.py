@@ -7,6 +7,7 @@ from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from regard.arguments import checked
 from regard.errors import OptionError
 from regard.systems import registry
 
@@ -52,6 +53,7 @@ def card_summary(card: str) -> str:
     return " ".join(takewhile(bool, about))
 
 
+@checked
 def load(name: str | os.PathLike[str], *, device: "str | torch.device | None" = None, trust: bool = False) -> Any:
     """Load a shipped model by its name, or a saved one by its folder: a Translator, a Captioner, an ImageClassifier...
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from regard.arguments import checked
 from regard.config import from_values
 from regard.errors import DataError, ModelError, OptionError, TrainingError
 from regard.extras import require
-from regard.files import write_text
+from regard.files import NO_ROOM, write_text
 from regard.layers.layout import by_rows
 from regard.systems import registry
 from regard.systems.folder import refuse_to_replace
@@ -34,10 +35,8 @@ from regard.training.settings import Devices, TrainSettings
 if TYPE_CHECKING:
     from regard.training.experiment import Experiment, Trained
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-"""The errors of a disk that is full, of a quota, of a limit, and of a disk that can only be read."""
 
-
+@checked
 def train(
     recipe: Named | Recipe = None,
     *,
@@ -167,7 +166,7 @@ def _advising(folder: RunFolder) -> Iterator[None]:
     except TrainingError as error:
         raise TrainingError(f"{error} {_resume_hint(folder)}") from error
     except OSError as error:
-        if error.errno not in NO_ROOM:
+        if error.errno not in (*NO_ROOM, errno.EROFS):
             raise
         message = f"{folder.path} cannot be written to: {error.strerror}. {_resume_hint(folder)}"
         raise TrainingError(message) from error
@@ -274,6 +273,7 @@ def _flat(tables: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
+@checked
 def evaluate(
     model: str | os.PathLike[str] | System,
     *,
@@ -293,5 +293,5 @@ def evaluate(
     loaded: System = model if isinstance(model, System) else load(model, device=device, trust=trust)
     found = registry.entry(loaded.kind)
     name = type(loaded).__name__ if isinstance(model, System) else str(model)
-    checked = from_values(found.test_set, options, f"evaluate {name}")
-    return found.evaluate(loaded, checked, name=name)
+    asked = from_values(found.test_set, options, f"evaluate {name}")
+    return found.evaluate(loaded, asked, name=name)

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from typing_extensions import TypeVar
 
+from regard.arguments import checked
 from regard.config import Checked, custom_parts
 from regard.errors import ModelError, OptionError
 from regard.kernels.threads import threads_for
@@ -59,6 +60,7 @@ class System(Predictor[Input, Output, Chosen], nn.Module):
         with threads_for(rows * self.parameter_uses * sum(map(torch.numel, self.parameters()))):
             yield
 
+    @checked
     def save(
         self,
         folder: str | os.PathLike[str],
@@ -136,6 +138,7 @@ class System(Predictor[Input, Output, Chosen], nn.Module):
         return {name: getattr(self, name) for name in self.assets}
 
     @classmethod
+    @checked
     def load(
         cls: type[Loaded],
         name: str | os.PathLike[str],
@@ -165,10 +168,12 @@ def choose_device(device: str | torch.device | None = None) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-    except (RuntimeError, TypeError) as error:
+    except (RuntimeError, TypeError, ValueError, OverflowError) as error:
         raise OptionError(f"device must be such as 'cpu', 'cuda' or 'cuda:1'; got {device!r}.") from error
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise OptionError(f"device={str(device)!r} needs a CUDA GPU, and torch finds none here. Use device='cpu'.")
+    if chosen.type == "meta":
+        raise OptionError("device='meta' holds no numbers, so that nothing can be answered there. Use device='cpu'.")
     try:
         torch.empty(0, device=chosen)
     except (RuntimeError, AssertionError) as error:

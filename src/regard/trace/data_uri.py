@@ -21,7 +21,7 @@ def to_data_uri(image: Any) -> str:
         opened = image if isinstance(image, Image.Image) else Image.fromarray(image)
     except (AttributeError, TypeError, ValueError) as error:  # no array, or one of other sizes or numbers
         raise DataError(
-            f"The image of a trace is a Pillow image or a uint8 array (h, w, 3); got {type(image).__name__}."
+            f"The image of a trace must be a Pillow image or a uint8 array (h, w, 3); got {type(image).__name__}."
         ) from error
     kind = "png" if opened.width * opened.height <= _MAX_PIXELS_OF_PNG else "jpeg"
     stream = io.BytesIO()
@@ -33,7 +33,7 @@ def from_data_uri(uri: str) -> bytes:
     """The bytes of the PNG or JPEG file in a data URI."""
     prefix, comma, content = uri.partition(",")
     if prefix + comma not in _PREFIXES:
-        raise DataError(f"The image of a trace is a data URI, {' or '.join(_PREFIXES)}...; got {uri!r:.60}.")
+        raise DataError(f"The image of a trace must be a data URI, {' or '.join(_PREFIXES)}...; got {uri!r:.60}.")
     try:
         return base64.b64decode(content, validate=True)
     except (binascii.Error, ValueError) as error:
@@ -43,5 +43,5 @@ def from_data_uri(uri: str) -> bytes:
 def check_data_uri(uri: Any) -> None:
     """Refuse anything but a PNG or JPEG data URI, so that a page may embed it."""
     if not isinstance(uri, str):
-        raise DataError(f"The image of a trace is a data URI; got {uri!r:.60}.")
+        raise DataError(f"The image of a trace must be a data URI; got {uri!r:.60}.")
     from_data_uri(uri)

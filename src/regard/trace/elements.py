@@ -44,8 +44,12 @@ class Axis:
 
     def __post_init__(self) -> None:
         _check_text("name of an axis", self.name)
-        if self.kind not in AXIS_KINDS:
-            raise OptionError(f"Axis {self.name!r} has kind {self.kind!r}; choose from {', '.join(AXIS_KINDS)}.")
+        if not isinstance(self.kind, str) or self.kind not in AXIS_KINDS:
+            raise OptionError(
+                f"Axis {self.name!r:.60} has kind {self.kind!r:.60}; choose from {', '.join(AXIS_KINDS)}."
+            )
+        if isinstance(self.labels, str) or not isinstance(self.labels, Iterable):
+            raise DtypeError(f"The labels of axis {self.name!r:.60} must be a list of texts; got {self.labels!r:.60}.")
         labels = tuple(self.labels)
         for label in labels:
             _check_text(f"label of axis {self.name!r}", label, empty=True)
@@ -142,6 +146,8 @@ class Map:
         self, name: str, rows: str, columns: str, weights: Any, layer: int | None = None, head: int | None = None
     ) -> None:
         _check_text("name of a map", name)
+        _check_text(f"name of the rows of map {name!r:.60}", rows)
+        _check_text(f"name of the columns of map {name!r:.60}", columns)
         for side, number in (("layer", layer), ("head", head)):
             if number is not None and not (_is_integer(number) and number >= 1):
                 raise OptionError(f"The {side} of map {name!r} is counted from 1; got {number!r}.")
@@ -206,6 +212,7 @@ class Series:
 
     def __init__(self, name: str, axis: str, values: Any) -> None:
         _check_text("name of a series", name)
+        _check_text(f"axis of series {name!r:.60}", axis)
         numbers = to_array(values, f"The values of series {name!r}")
         if numbers.ndim != 1:
             raise ShapeError(f"Series {name!r} needs one number per position; got shape {numbers.shape}.")

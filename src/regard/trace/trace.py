@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Float32
 
+from regard.arguments import checked
 from regard.errors import DataError, OptionError, RegardError, ShapeError
 from regard.extras import require
-from regard.files import write_text
+from regard.files import read_text, write_text
 from regard.trace.data_uri import check_data_uri, to_data_uri
 from regard.trace.elements import Axis, Box, Map, Series, construct, to_array
 from regard.trace.transformers_output import axes_and_maps
@@ -63,9 +64,12 @@ class Trace:
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or not self.kind:
-            raise OptionError(f"The kind of a trace is a word such as 'text' or 'caption'; got {self.kind!r:.100}.")
-        for name in ("axes", "maps", "series", "boxes"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            raise OptionError(f"The kind of a trace is a word, such as 'text' or 'caption'; got {self.kind!r:.100}.")
+        for name, kind in {"axes": Axis, "maps": Map, "series": Series, "boxes": Box}.items():
+            given = getattr(self, name)
+            if not isinstance(given, tuple | list) or not all(isinstance(each, kind) for each in given):
+                raise OptionError(f"The {name} of a trace must be a list of {kind.__name__}; got {given!r:.100}.")
+            object.__setattr__(self, name, tuple(given))
         for name, elements in (("axes", self.axes), ("maps", self.maps), ("series", self.series)):
             names = [element.name for element in elements]
             if repeated := [each for each in names if names.count(each) > 1]:
@@ -79,10 +83,13 @@ class Trace:
                 count = len(self.axis(box.axis))
                 raise ShapeError(f"Axis {box.axis!r} has {count} positions, but a box has position {box.position}.")
         if self.image is not None:
+            if not isinstance(self.image, str):
+                raise DataError(f"The image of a trace must be a data URI, a text; got {self.image!r:.60}.")
             check_data_uri(self.image)
         object.__setattr__(self, "extras", MappingProxyType(_json_copy(self.extras)))
 
     @classmethod
+    @checked
     def from_weights(
         cls,
         source: Sequence[str],
@@ -102,15 +109,17 @@ class Trace:
         per head. `names` has a name per map, or per head ("head 1", ... by default). `log_probs` has one number per
         target.
         """
+        source, target = tuple(source), tuple(target)
         axes = (
-            Axis("source", "tokens", tuple(source), text=source_text),
-            Axis("target", "tokens", tuple(target), text=target_text),
+            Axis("source", "tokens", source, text=source_text),
+            Axis("target", "tokens", target, text=target_text),
         )
         maps = _maps(weights, "target", "source", (len(target), len(source)), names)
         series = () if log_probs is None else (Series("log_prob", "target", log_probs),)
         return cls(kind, axes, maps, series, extras=extras)
 
     @classmethod
+    @checked
     def from_image(
         cls,
         image: Any,
@@ -144,6 +153,7 @@ class Trace:
         return cls("caption", (cells_axis, words_axis), maps, series, image=uri, extras=extras)
 
     @classmethod
+    @checked
     def from_transformers(
         cls, output: Any, inputs: Any, tokenizer: Any = None, *, target: Any = None, example: int = 0
     ) -> "Trace":
@@ -179,18 +189,22 @@ class Trace:
         """The weights of the main map."""
         return self.main.weights
 
+    @checked
     def axis(self, name: str) -> Axis:
         """The axis of this name."""
         return _named(name, self.axes, "axis")
 
+    @checked
     def map(self, name: str) -> Map:
         """The map of this name."""
         return _named(name, self.maps, "map")
 
+    @checked
     def values(self, name: str) -> tuple[float | int, ...] | None:
         """The values of the series of this name, or None if the trace has no such series."""
         return next((each.values for each in self.series if each.name == name), None)
 
+    @checked
     def select(self, *, layer: int | None = None, head: int | None = None, name: str | None = None) -> "Trace":
         """A trace with only the maps of this layer, head and name; None takes all.
 
@@ -262,7 +276,7 @@ class Trace:
     def from_dict(cls, fields: Any) -> "Trace":
         """Build a trace from what `to_dict` returned, or from a result's dict that has a trace."""
         if not isinstance(fields, Mapping):
-            raise DataError(f"Not a trace: it is a {type(fields).__name__}, not what Trace.to_dict() returns.")
+            raise DataError(f"Not a trace: it is a {type(fields).__name__}; give what Trace.to_dict() returned.")
         if "version" not in fields and "trace" in fields:
             if fields["trace"] is None:
                 raise DataError("This result has no trace: its model has no attention to show.")
@@ -285,6 +299,7 @@ class Trace:
             raise DataError(f"Not a trace: {type(error).__name__} {error}.") from None
 
     @classmethod
+    @checked
     def from_json(cls, text: str) -> "Trace":
         """Read the JSON of a trace, or that of a result with a trace, as `--json` prints it."""
         try:
@@ -298,10 +313,11 @@ class Trace:
         return cls.from_dict(parsed)
 
     @classmethod
+    @checked
     def load(cls, path: str | os.PathLike[str]) -> "Trace":
         """Read a file that `save` wrote."""
         try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8-sig"))
+            return cls.from_json(read_text(path))
         except OSError as error:
             raise DataError(f"{path}: {error.strerror or error}. Give a file that Trace.save wrote.") from error
         except UnicodeDecodeError as error:
@@ -309,6 +325,7 @@ class Trace:
         except RegardError as error:
             raise DataError(f"{path}: {error}") from error
 
+    @checked
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the JSON to a file, whole or not at all."""
         return write_text(path, self.to_json())
@@ -320,6 +337,7 @@ class Trace:
             for (row, column), weight in np.ndenumerate(each.weights):
                 yield each.name, each.layer, each.head, row, down[row], column, across[column], float(f"{weight:.6g}")
 
+    @checked
     def to_csv(self, path: str | os.PathLike[str]) -> Path:
         """Write every weight to a CSV file, a line for each, under the names of COLUMNS; positions count from 0."""
         stream = io.StringIO()
@@ -390,6 +408,7 @@ def _maps(weights: Any, rows: str, columns: str, size: tuple[int, int], names: S
 def _head_names(names: Sequence[str] | None, count: int, name: str) -> Sequence[str]:
     if names is None:
         return [name] if name == "attention" else [f"{name} {number}" for number in range(1, count + 1)]
+    names = tuple(names)
     if len(names) != count:
         raise ShapeError(f"A trace needs one name per map: {count} maps here, but names={list(names)}.")
     return names

@@ -1,6 +1,6 @@
 """The attention in an output of Hugging Face Transformers, as axes and maps. Transformers itself is not imported."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -130,7 +130,10 @@ def _tokens(given: Any, tokenizer: Any, example: int) -> tuple[list[str], list[i
 
 def _example(given: Any, example: int) -> list[Any]:
     """One example of a batch; what has no batch dimension is one example."""
+    if not hasattr(given, "tolist") and (isinstance(given, str) or not isinstance(given, Iterable)):
+        raise OptionError(f"A batch of tokens must be a tensor or lists of ids or of texts; got {given!r:.80}.")
     rows = given.tolist() if hasattr(given, "tolist") else list(given)
+    rows = rows if isinstance(rows, list) else [rows]
     return list(rows[example]) if rows and isinstance(rows[0], list | tuple) else rows
 
 

@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from regard.arguments import checked
 from regard.errors import OptionError, counted
 from regard.trace import Trace
 from regard.trace.elements import right_to_left
@@ -55,6 +56,7 @@ class DocumentView(View):
 
     ELEMENTS = ("document",)
 
+    @checked
     def figure(self, *, raw: bool = False, title: str | None = None) -> "InlineFigure":  # type: ignore[override]
         """The document as a figure: a bar for each sentence, with its weight, and its words on shaded ground."""
         from matplotlib.patches import Rectangle
@@ -98,6 +100,7 @@ class DocumentView(View):
         add_title(figure, title or self._heading(), fontsize=11, y=1 - 0.07 / size[1])
         return figure
 
+    @checked
     def terminal(self, *, width: int = 80, colour: bool = True, raw: bool = False) -> RenderableType:  # type: ignore[override]
         """The document for a terminal; without `colour`, the strongest words stand between marks."""
         sentences, note = strongest_sentences(shaded_sentences(self.trace, raw=raw), MAX_TERMINAL_SENTENCES)

@@ -23,8 +23,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Annotation, Text
 
+from regard.arguments import checked
 from regard.errors import OptionError, RegardError, counted
-from regard.files import replacing, write_bytes
+from regard.files import write_bytes
 from regard.trace import Trace
 from regard.trace.elements import right_to_left
 from regard.viewing.tokens import printable, shortened
@@ -75,6 +76,7 @@ class Animation:
         return f"Animation({self.frames} frames, {len(self.gif):,} bytes)"
 
 
+@checked
 def save(figure: Figure | Animation, path: str | os.PathLike[str], *, dpi: float = DPI) -> Path:
     """Write a figure as PNG, SVG or PDF, or an animation as GIF, by the suffix of the path.
 
@@ -89,9 +91,15 @@ def save(figure: Figure | Animation, path: str | os.PathLike[str], *, dpi: float
         raise OptionError(f"{kind} is saved as {', '.join(allowed)}; got {path.name!r}.")
     if not isinstance(figure, Figure):
         return write_bytes(path, figure.gif)
-    with replacing(path) as draft, _SETTINGS_LOCK, matplotlib.rc_context(_SETTINGS), _one_warning(path):
-        figure.savefig(draft, format=suffix[1:], dpi=dpi, metadata=_METADATA[suffix])
-    return path
+    drawn = io.BytesIO()  # drawn in memory, so that a full disk is an error of the writing alone
+    with _SETTINGS_LOCK, matplotlib.rc_context(_SETTINGS), _one_warning(path):
+        try:
+            figure.savefig(drawn, format=suffix[1:], dpi=dpi, metadata=_METADATA[suffix])
+        except (RuntimeError, ValueError, OverflowError, MemoryError) as error:
+            raise OptionError(
+                f"{path} cannot be drawn: {error}. Choose another width, height, font size or dpi."
+            ) from error
+    return write_bytes(path, drawn.getvalue())
 
 
 def resize(

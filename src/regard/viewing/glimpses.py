@@ -10,6 +10,7 @@ from PIL import Image
 from rich.console import RenderableType
 from rich.text import Text
 
+from regard.arguments import checked
 from regard.errors import OptionError
 from regard.trace import Box, Trace
 from regard.viewing.image import Pixels, half_blocks, opened_image
@@ -50,6 +51,7 @@ class GlimpsesView(View):
 
     ELEMENTS = ("glimpses",)
 
+    @checked
     def figure(self, *, title: str | None = None) -> "InlineFigure":  # type: ignore[override]
         """The image with the numbered path and the finest windows; then for each glimpse its patches and the belief.
 
@@ -90,6 +92,7 @@ class GlimpsesView(View):
         add_title(figure, title, y=1 - 0.08 / height)
         return figure
 
+    @checked
     def terminal(self, *, width: int = 80, colour: bool = True) -> RenderableType:  # type: ignore[override]
         """The image with the numbered path, and a line for each glimpse: where it was, and what is believed after it.
 

@@ -16,6 +16,8 @@ from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.text import Text
 
+from regard.arguments import checked
+from regard.config import PositiveInt
 from regard.data.images import open_image
 from regard.errors import OptionError
 from regard.trace import Trace
@@ -66,6 +68,7 @@ class ImageView(View):
     ELEMENTS = ("image", "matrix")
     SUFFIXES = (*View.SUFFIXES, ".gif")
 
+    @checked
     def figure(  # type: ignore[override]
         self,
         *,
@@ -74,7 +77,7 @@ class ImageView(View):
         name: str | None = None,
         cells: bool = False,
         overlay: str = "light",
-        columns: int = 7,
+        columns: PositiveInt = 7,
         title: str | None = None,
     ) -> "InlineFigure":
         """The image, and then for each word where it attends: smoothly, or with `cells` the weights as they are.
@@ -86,8 +89,6 @@ class ImageView(View):
         from regard.viewing.figures import InlineFigure, add_note, add_title, check_drawable
 
         trace = self._select(layer=layer, head=head, name=name)
-        if columns < 1:
-            raise OptionError(f"A figure has at least one column; got columns={columns}.")
         pixels = image_pixels(trace, _PIXELS)
         check_drawable(trace)
         if title is None:
@@ -161,6 +162,7 @@ class ImageView(View):
         frames[0].save(stream, "gif", save_all=True, append_images=frames[1:], duration=times, loop=0)
         return Animation(stream.getvalue(), len(frames))
 
+    @checked
     def save(self, path: str | os.PathLike[str], **options: Any) -> Path:
         """Write the figure or the page, or the animation to a GIF file, by the suffix of the path.
 
@@ -179,6 +181,7 @@ class ImageView(View):
             return super().options(path)
         return tuple(signature(self.animation).parameters)
 
+    @checked
     def terminal(  # type: ignore[override]
         self,
         *,

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from rich.console import RenderableType
 from rich.text import Text
 
+from regard.arguments import checked
 from regard.errors import OptionError
 from regard.trace import Trace
 from regard.viewing.scale import DARK, LIGHT, blend, filled, is_signed, reduced, shade_of
@@ -51,6 +52,7 @@ class TapeView(View):
 
     ELEMENTS = ("tape",)
 
+    @checked
     def figure(self, *, title: str | None = None) -> "InlineFigure":  # type: ignore[override]
         """Input, output, for each head what it wrote or read and where it was, and the memory over time and at the end.
 
@@ -79,6 +81,7 @@ class TapeView(View):
         add_title(figure, title)
         return figure
 
+    @checked
     def terminal(self, *, width: int = 80, colour: bool = True) -> RenderableType:  # type: ignore[override]
         """The same panels for a terminal, a character for each step; without `colour`, in five shades.
 

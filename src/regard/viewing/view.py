@@ -12,6 +12,8 @@ import numpy as np
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.text import Text
 
+from regard.arguments import check_arguments, checked
+from regard.data.text import well_formed
 from regard.errors import OptionError
 from regard.extras import require
 from regard.files import write_text
@@ -58,6 +60,7 @@ class View:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
 
+    @checked
     def figure(
         self,
         *,
@@ -100,6 +103,7 @@ class View:
         sizes = SIZES if Path(path).suffix.lower() in FIGURES else {}
         return (*signature(self.figure).parameters, *sizes)
 
+    @checked
     def save(self, path: str | os.PathLike[str], **options: Any) -> Path:
         """Write the view to a file; its suffix decides the format. `options` are those of `figure`.
 
@@ -110,6 +114,7 @@ class View:
         """
         suffix = check_suffix(path, self.SUFFIXES)
         check_options(self.options(path), options)
+        check_arguments(self.figure, options)
         if suffix == ".html":
             return write_text(path, self.page(**options))
         size = check_size({name: options.pop(name) for name in SIZES if name in options})
@@ -122,8 +127,11 @@ class View:
     def page(self, **options: Any) -> str:
         """A complete HTML page; `options` are those of `figure`."""
         check_options(self.options("page.html"), options)
-        return page.page(self._component(**options), title=options.get("title") or self._heading())
+        check_arguments(self.figure, options)
+        title = well_formed(options.get("title") or self._heading())
+        return page.page(self._component(**options), title=title)
 
+    @checked
     def terminal(
         self,
         *,
@@ -163,6 +171,7 @@ class View:
     def show(self, console: Console, **options: Any) -> None:
         """Print `terminal` as wide as the console, and below it how accurate the attention is."""
         check_options(self.options(), options)
+        check_arguments(self.terminal, options)
         console.print(self.terminal(width=console.width, colour=console.color_system is not None, **options))
         if self.measured:
             console.print(Text(self.measured, style="dim"))

@@ -35,6 +35,7 @@ from regard.systems.endpoint import endpoint
 from regard.systems.word_edits import WordEdit, compare_words
 from regard.trace import Trace
 from regard.trace.elements import Box as TraceBox
+from regard.work import proceed
 
 Gold = Sequence[Sequence[Box] | None]
 """For each word of a reference caption the boxes of what it names; None for a word that names nothing."""
@@ -286,6 +287,7 @@ def _draw(
     log_probs: list[float] = []
     steps = []
     while len(tokens) < max_length:
+        proceed()
         distribution = decoder.distribution(state)[0].float().cpu()
         choice = int(torch.multinomial(distribution, 1, generator=generator))
         override = torch.zeros(1, 1, len(distribution), device=device, dtype=encoded.states.dtype)

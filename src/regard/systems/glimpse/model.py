@@ -26,6 +26,7 @@ from regard.systems.predictor import Result
 from regard.systems.system import System
 from regard.trace import Axis, Box, Map, Series, Trace
 from regard.trace.data_uri import to_data_uri
+from regard.work import proceed
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ class Glimpser(System[ImageInput, Glimpses, GlimpsesOptions]):
         cell, visited, states = state, [location], []
         means = []
         for step in range(count):
+            proceed()
             seen = self.glimpse_network(scene, location)
             if isinstance(self.core, nn.LSTMCell):
                 state, cell = self.core(seen, (state, cell))

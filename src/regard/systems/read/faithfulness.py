@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from regard.systems.faithfulness import Ablation, Evidence
 from regard.systems.read.model import Reader, Reading
+from regard.work import proceed
 
 MAX_WORDS = 60
 """The first words of a text that are measured."""
@@ -62,6 +63,7 @@ def word_effects(model: Reader, words: list[str]) -> Float[np.ndarray, "n n"]:
     variants = [words, *(words[:index] + words[index + 1 :] for index in range(len(words) - 1))]
     scores = []
     for start in range(0, len(variants), ROWS):
+        proceed()
         ids, lengths = model.padded(variants[start : start + ROWS])
         bits, _ = model.surprisals(ids, lengths, weights=False)
         scores += [
@@ -82,6 +84,7 @@ def tag_effects(model: Reader, words: list[str]) -> Float[np.ndarray, "n n"]:
     kept = [each for each in kept if each]
     scores = []
     for start in range(0, len(kept), ROWS):
+        proceed()
         part = kept[start : start + ROWS]
         ids, lengths = model.padded([[words[position] for position in each] for each in part])
         scores += list(model.network(ids, lengths).logits.float().log_softmax(-1).double().cpu().numpy())

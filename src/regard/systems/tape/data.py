@@ -18,7 +18,7 @@ def read_rows(sequence: Any, task: Task) -> Float[Tensor, "n r"]:
         sequence = [[_digit(digit, sequence) for digit in row] for row in sequence.split()]
     try:
         array = np.asarray(sequence.tolist() if hasattr(sequence, "tolist") else sequence, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise OptionError(f"A sequence of {task.name} has rows of {size} numbers each; got {sequence!r:.80}.") from None
     if not array.size:
         array = array.reshape(0, size)
@@ -26,7 +26,9 @@ def read_rows(sequence: Any, task: Task) -> Float[Tensor, "n r"]:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] != size:
         what = "bits followed by a priority" if isinstance(task, PrioritySort) else "bits"
-        raise OptionError(f"A sequence of {task.name} has rows of {size} numbers, {what}; got {_shape(array)} numbers.")
+        raise OptionError(
+            f"A sequence of {task.name} has rows of {size} numbers, {what}; got {_shape(array) or 'no'} numbers."
+        )
     bits = array[:, : task.bits]
     if not ((bits == 0) | (bits == 1)).all():
         wrong = bits[(bits != 0) & (bits != 1)][0]

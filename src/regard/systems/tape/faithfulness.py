@@ -15,6 +15,7 @@ from regard.systems.faithfulness import Ablation, Evidence
 from regard.systems.tape.config import TapeOptions
 from regard.systems.tape.model import Tape, TuringMachine
 from regard.systems.tape.networks import TuringNetwork
+from regard.work import proceed
 from regard.worlds.tapes import Tapes
 
 MAX_STEPS, MAX_SLOTS = 60, 60
@@ -50,6 +51,7 @@ def slot_effects(
     weights, drops = [], []
     used: Tensor | None = None
     for step in range(scored[-1] + 1 if scored else 0):
+        proceed()
         _, after = _advance(network, inputs[step], now)
         if step in scored:
             used = _used_slots(now.memory) if used is None else used

@@ -15,6 +15,8 @@ from regard.training.settings import TrainSettings
 
 Symmetrize = Literal["mutual", "intersection", "union", "grow-diag", "grow-diag-final-and"]
 """How the maps of two directions become links: by their mean, or by combining the links of each (see metrics)."""
+MAX_UNSPLIT_TOKENS = 10_000
+"""Tokens of the longest sentence that is decoded as a whole, where texts are not split."""
 MAX_SENTENCE_TOKENS = 128
 """Longer sentences are divided before they are translated, and are not inspected."""
 MAX_ERASED_TOKENS = 256

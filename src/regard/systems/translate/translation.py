@@ -12,7 +12,12 @@ from regard.metrics.alignment import Link
 from regard.search.hypothesis import Hypothesis, Rules
 from regard.search.options import Search
 from regard.systems.predictor import Predictor, Result
-from regard.systems.translate.config import TranslationArguments, TranslationConfig, TranslationOptions
+from regard.systems.translate.config import (
+    MAX_UNSPLIT_TOKENS,
+    TranslationArguments,
+    TranslationConfig,
+    TranslationOptions,
+)
 from regard.trace import Axis, Map, Series, Trace
 
 
@@ -114,6 +119,11 @@ class Translating(Predictor[str, Translation, TranslationOptions]):
     def predict_batch(self, inputs: Sequence[str], options: TranslationOptions) -> list[Translation]:
         """The translations of one batch of sentences, as the model reads them; `predict_all` prepares whole texts."""
         ids = [[*self.source_tokenizer.encode(text), END] for text in inputs]
+        if (longest := max(map(len, ids), default=0)) > MAX_UNSPLIT_TOKENS:
+            raise OptionError(
+                f"A sentence must have at most {MAX_UNSPLIT_TOKENS:,} tokens; got {longest:,}. Let it be split "
+                "(split=True), or give its parts."
+            )
         found = [best[: options.nbest] for best in self.hypotheses(ids, options)]
         rows = [row for row, best in enumerate(found) for _ in best]
         flat = [hypothesis for best in found for hypothesis in best]
