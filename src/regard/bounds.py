@@ -65,8 +65,11 @@ def wrong_text(name: str, value: Any) -> str:
         return ""
     if len(value) > most:
         return f"must have at most {most:,} characters; got {len(value):,}"
-    is_written = not any("\ud800" <= letter <= "\udfff" for letter in value)
-    return "" if is_written else f"must be text of whole characters; got {value!r:.80}"
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return f"must be text of whole characters; got {value!r:.80}"
+    return ""
 
 
 def too_large(name: str, value: Any) -> int | float | None:

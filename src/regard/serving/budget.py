@@ -11,9 +11,16 @@ IMAGES = 4
 """All images of a request together may have so many times the pixels of the largest one."""
 
 
+MAX_TOKENS = 4
+"""The most tokens of a character: its bytes."""
+
+
 def work_of(model: System, inputs: Sequence[Any], options: Any) -> int:
     """The tokens that a model reads and may write for these inputs, times the hypotheses of the search."""
-    costs = model.costs(inputs)
+    return _work(model.costs(inputs), options)
+
+
+def _work(costs: Sequence[int], options: Any) -> int:
     if not hasattr(options, "num_hypotheses"):
         return sum(costs)
     longest = options.max_length
@@ -23,6 +30,10 @@ def work_of(model: System, inputs: Sequence[Any], options: Any) -> int:
 
 def check_work(model: System, inputs: Sequence[Any], options: Any, settings: ServerSettings) -> None:
     """Refuse a request that would take longer than others can wait for it."""
+    if all(isinstance(each, str) for each in inputs):
+        most = [MAX_TOKENS * len(each) + 1 for each in inputs]
+        if _work(most, options) <= settings.max_work:
+            return  # however they are divided into tokens
     if (work := work_of(model, inputs, options)) > settings.max_work:
         raise RefusedError(
             413,

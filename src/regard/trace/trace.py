@@ -67,7 +67,7 @@ class Trace:
             raise OptionError(f"The kind of a trace is a word, such as 'text' or 'caption'; got {self.kind!r:.100}.")
         for name, kind in {"axes": Axis, "maps": Map, "series": Series, "boxes": Box}.items():
             given = getattr(self, name)
-            if not isinstance(given, tuple | list) or not all(isinstance(each, kind) for each in given):
+            if not isinstance(given, tuple | list) or set(map(type, given)) - {kind}:
                 raise OptionError(f"The {name} of a trace must be a list of {kind.__name__}; got {given!r:.100}.")
             object.__setattr__(self, name, tuple(given))
         for name, elements in (("axes", self.axes), ("maps", self.maps), ("series", self.series)):
