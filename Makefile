@@ -53,6 +53,9 @@ fuzz: $(READY)  ## damage files of every format at random, and give every comman
 lowest: .venv-lowest/.ready  ## run the quick tests with the lowest version of each dependency that is allowed
 	.venv-lowest/bin/python -m pytest -q -p no:anyio -n 2 $(QUICK)
 
+abuse: $(READY)  ## thousands of wrong calls, commands, recipes, requests and faults of the machine, and how they end
+	.venv/bin/python tests/abuse
+
 audit: $(READY)  ## look up the installed packages in the database of known vulnerabilities, which needs a network
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
 	.venv/bin/pip-audit --local --skip-editable --strict || \

@@ -315,7 +315,7 @@ def test_a_damaged_folder_is_explained(folder, case):
 def test_a_captioner_of_a_huge_image_is_explained(tmp_path):
     small_captioner(image_size=64).save(tmp_path / "m")
     edit(tmp_path / "m", config__image_size=2**63)
-    with pytest.raises(ModelError, match="image_size must be at most 8,192"):
+    with pytest.raises(RegardError, match="image_size must be"):
         load(tmp_path / "m", device="cpu")
 
 

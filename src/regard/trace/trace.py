@@ -64,7 +64,7 @@ class Trace:
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or not self.kind:
-            raise OptionError(f"The kind of a trace is a word, such as 'text' or 'caption'; got {self.kind!r:.100}.")
+            raise OptionError(f"The kind of a trace is a word such as 'text' or 'caption'; got {self.kind!r:.100}.")
         for name, kind in {"axes": Axis, "maps": Map, "series": Series, "boxes": Box}.items():
             given = getattr(self, name)
             if not isinstance(given, tuple | list) or set(map(type, given)) - {kind}:
