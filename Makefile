@@ -11,7 +11,7 @@ QUICK := tests/test_formats.py tests/test_trace.py tests/test_config.py tests/te
 	tests/serving/test_models.py tests/serving/test_security.py tests/systems/test_run.py tests/systems/test_folder.py \
 	tests/training/test_fit.py tests/training/test_checkpoints.py tests/attention/test_attend.py
 
-.PHONY: help demo serve docs test check coverage bench gates soak fuzz lowest audit format wheel clean
+.PHONY: help demo serve docs test check coverage bench gates soak fuzz abuse lowest audit format wheel clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
