@@ -33,6 +33,7 @@ nb_execution_timeout = 300
 smartquotes = False  # "--" stays what it is
 html_theme = "furo"
 html_math_renderer = "mathml"
+html_show_search_summary = False  # it fetches pages, which a browser refuses for files
 html_title = "regard"
 html_static_path = ["site/static"]
 html_css_files = ["site.css"]
