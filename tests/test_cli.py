@@ -374,7 +374,7 @@ def test_what_is_wrong_is_explained_without_a_traceback(make, says, tmp_path):
         ("train.schedule", "cosine", "one of one_cycle, inverse_sqrt, constant, plateau; got 'cosine'"),
         ("model.dropout", 2, "and below 1; got '?2"),
         ("model.architecture", "rnsearch", "Did you mean 'rnnsearch'"),
-        ("model.score", "cosine", "one of additive, concat, dot"),
+        ("model.score", "bilinear", "one of additive, concat, cosine"),
         ("model.conditional", "perhaps", "true or false; got 'perhaps'"),
         ("model.layers", 5, "rnnsearch has one layer; got layers 5"),
         ("data.tokens", "chars", "one of bpe, word; got 'chars'"),
@@ -438,7 +438,7 @@ def test_files_that_are_no_text_are_refused(content, says, tmp_path):
 def test_a_recipe_with_a_wrong_value_names_its_file(tmp_path):
     recipe = tmp_path / "mine.toml"
     for text, says in (
-        ('[model]\nscore = "cosine"\n', "[model]: score must be one of"),
+        ('[model]\nscore = "bilinear"\n', "[model]: score must be one of"),
         ('[model]\nscor = "dot"\n', "[model]: there is no field 'scor'. Did you mean 'score'"),
         ('[train]\nepochs = "twenty"\n', "[train]: epochs must be a whole number"),
         ('system = "translater"\n', "Did you mean 'translate'"),
