@@ -51,7 +51,8 @@ fuzz: $(READY)  ## damage files of every format at random, and give every comman
 	REGARD_FUZZ_SECONDS=10 .venv/bin/pytest -q tests/test_fuzzing.py tests/test_abuse.py
 
 lowest: .venv-lowest/.ready  ## run the quick tests with the lowest version of each dependency that is allowed
-	.venv-lowest/bin/python -m pytest -q -p no:anyio -n 2 $(QUICK)
+	.venv-lowest/bin/python -m pytest -q -p no:anyio -n 2 \
+		-W ignore::beartype.roar.BeartypeDecorHintPep585DeprecationWarning $(QUICK)
 
 abuse: $(READY)  ## thousands of wrong calls, commands, recipes, requests and faults of the machine, and how they end
 	.venv/bin/python tests/abuse
