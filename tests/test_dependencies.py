@@ -32,13 +32,13 @@ def normal(name: str) -> str:
 TESTED, LOWEST = pins("constraints.txt"), pins("constraints-lowest.txt")
 
 
-@pytest.mark.parametrize("name", NEEDED.keys() - set(UNTESTED))
+@pytest.mark.parametrize("name", sorted(NEEDED.keys() - set(UNTESTED)))
 def test_a_dependency_has_a_lower_and_an_upper_bound(name):
     operators = {each.operator for each in NEEDED[name].specifier}
     assert operators == {">=", "<"}
 
 
-@pytest.mark.parametrize("name", NEEDED.keys() - set(UNTESTED))
+@pytest.mark.parametrize("name", sorted(NEEDED.keys() - set(UNTESTED)))
 def test_the_tested_versions_of_a_dependency_are_allowed(name):
     found = [versions[normal(name)] for versions in (TESTED, LOWEST) if normal(name) in versions]
     assert found, f"{name} is in no list of constraints"
