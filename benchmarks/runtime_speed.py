@@ -57,7 +57,7 @@ def cold(*words: str) -> float:
 
 def main() -> None:
     """Measure and print a table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="en-fr")
     parser.add_argument("--sentences", type=int, default=60)
     parser.add_argument("--repeats", type=int, default=3)

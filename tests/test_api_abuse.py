@@ -136,6 +136,12 @@ CALLS: dict[str, list[Callable[[Path], Any]]] = {
         lambda _: regard.evaluate("en-fr", source=3, reference=4),
         lambda folder: regard.evaluate("scenes", captions=str(folder), images=str(folder)),
     ],
+    "export": [
+        lambda folder: regard.export("nowhere", folder / "e"),
+        lambda folder: regard.export("digits", folder / "e", precision="int3"),
+        lambda folder: regard.export(None, folder / "e"),
+        lambda folder: regard.export("digits", None),
+    ],
     "layer_table": [lambda _: regard.layer_table(None), lambda _: regard.layer_table("en-fr")],
     "load": [lambda _, name=name: regard.load(name) for name in ("", "nowhere", "a\0b", "x" * 5000, None, 3)],
     "mask": [

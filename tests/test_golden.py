@@ -413,6 +413,7 @@ def test_what_a_recipe_leaves_out_has_the_recorded_defaults(name):
             ("keep_checkpoints", 2), ("split_sentences", False), ("logger", "tensorboard"), ("accumulate", 1),
             ("pad_to", 0), ("schedule_by", "updates"), ("learning_rates", ""), ("domain", ""), ("views", 0),
             ("decoder_layers", 0), ("byte_fallback", False), ("split_digits", False), ("copied", 0.0), ("cased", 0.0),
+            ("output_state", "before"),
         }  # fmt: skip
 
 

@@ -149,6 +149,11 @@ TABLE: dict[str, list[Slot]] = {
         Slot("view {trace.json} -o {x}", damage.OUTPUT, new="page.html"),
         Slot("view {trace.json} -o {x}", damage.OUTPUT, new="figure.svg"),
     ],
+    "export": [
+        Slot("export {x} --out {new}/e", damage.MODEL, "recognize"),
+        Slot("export {recognize} --out {x}", damage.FOLDER),
+    ],
+    "site": [Slot("site {x} scenes", damage.FOLDER)],
     "layers": [],
     "models": [],
     "recipes": [Slot("recipes {x}", damage.PLACE, "recipe.toml")],

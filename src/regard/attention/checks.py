@@ -330,7 +330,7 @@ def check_all_finite(**tensors: Tensor | None) -> None:
 def _check_part(role: str, part: object, *, is_floating: bool) -> None:
     if not isinstance(part, Tensor):
         raise DtypeError(f"The {role} must be a tensor; got {describe(part)}.")
-    if not _is_dense(part):
+    if part.layout is not torch.strided or part.is_nested:
         raise DtypeError(
             f"The {role} must be a dense tensor; got {_layout(part)}. Use {role}.to_dense(), or pad rows of several "
             "lengths and hide the padding with mask.padding."

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from regard import __version__
+from regard.arguments import checked
 from regard.data.tokenizer import END, PAD, START, Tokenizer
 from regard.errors import OptionError
 from regard.extras import require
@@ -37,6 +38,7 @@ class Exported:
     """Further fields of config.json that hubs know."""
 
 
+@checked
 def export(
     model: "str | os.PathLike[str] | System",
     out: str | os.PathLike[str],

@@ -119,7 +119,7 @@ def _starts_by_marks(labels: Sequence[str]) -> list[bool]:
 
 def is_mark(label: str) -> bool:
     """Whether a token does not occur in the text: it is special, and not an unknown word."""
-    return is_special(label) and not _UNKNOWN.fullmatch(label)
+    return _SPECIAL.fullmatch(label) is not None and _UNKNOWN.fullmatch(label) is None
 
 
 def _from_bytes(token: str) -> str:

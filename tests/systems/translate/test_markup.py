@@ -11,7 +11,7 @@ import html5lib
 import pytest
 from helpers.markup import MODEL, reversed_document, sentence
 from helpers.models import small_translator
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -218,6 +218,8 @@ def outline(page):
 
 @settings(max_examples=150, deadline=None)
 @given(FRAGMENTS)
+@example("old <code><pre></code>")
+@example("<code><b></code> stone")
 def test_no_document_is_broken(page):
     page = well_formed(page)
     found = translated(page)

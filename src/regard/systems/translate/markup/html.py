@@ -114,7 +114,9 @@ def segments(document: str) -> tuple[list[Segment], str]:
     events = _Reader(document).events
     ends = [*(event.start for event in events[1:]), len(document)]
     damaged = (
-        index for index, event in enumerate(events) if _is_damaged(event, document[event.start : ends[index] + 1])
+        index
+        for index, event in enumerate(events)
+        if _is_damaged(event, document[event.start : ends[index] + 1]) or _is_torn(events, index)
     )
     last = next(damaged, len(events))
     found = []
@@ -133,6 +135,21 @@ def _is_damaged(event: _Event, written: str) -> bool:
     if event.kind == "text" and not event.name:
         return _MARKUP.search(written) is not None
     return event.kind == "comment" and re.match("<!--.*--!>|<!---?>", written, re.DOTALL) is not None
+
+
+def _is_torn(events: Sequence[_Event], first: int) -> bool:
+    """Whether an element that is kept begins here and ends before one inside it does, which then goes on behind it."""
+    if events[first].kind != "open" or events[first].name not in KEPT | VERBATIM:
+        return False
+    inside: list[str] = []
+    for event in events[first : _closing(events, first) + 1]:
+        if event.name not in KEPT | VERBATIM | INLINE:
+            continue
+        if event.kind == "open":
+            inside.append(event.name)
+        elif event.kind == "close" and (not inside or inside.pop() != event.name):
+            return True
+    return bool(inside)
 
 
 def escape(text: str) -> str:
