@@ -110,6 +110,17 @@ def test_mistakes_are_explained(triton, name, given, says):
             84,
             "2 bytes follow",
         ),
+        (
+            '{"id": "' + "a" * 1001 + '", "inputs": [{"name": "input", "shape": [0]}]}',
+            None,
+            "id: String should have at most",
+        ),
+        ('{"inputs": [{"name": "input", "shape": [1000001]}]}', None, "less than or equal to 1000000"),
+        (
+            '{"inputs": [{"name": "input", "shape": [0]}], "outputs": [' + ", ".join(['{"name": "json"}'] * 3) + "]}",
+            None,
+            "outputs: List should have at most 2 items",
+        ),
     ],
 )
 def test_damaged_requests_are_explained(client, body, header, says):

@@ -83,7 +83,6 @@ def test_listing_imports_no_torch():
         ("en-frr", "Did you mean 'en-fr'"),
         ("digit", "Did you mean 'digits'"),
         ("nowhere", "no folder and no shipped model named 'nowhere'. Shipped models: babel, digits, en-de"),
-        ("a\0b", "no folder and no shipped model"),
         ("../recipes", "no folder and no shipped model"),
     ],
 )
@@ -91,6 +90,14 @@ def test_a_misspelt_name_is_explained(name, says):
     for find in (load, Translator.load, find_model):
         with pytest.raises(ModelError, match=says):
             find(name)
+
+
+def test_a_name_that_no_file_can_have_is_explained():
+    for find in (load, Translator.load):
+        with pytest.raises(OptionError, match=r"name must be the path of a file or folder; got 'a\\x00b'"):
+            find("a\0b")
+    with pytest.raises(ModelError, match="no folder and no shipped model"):
+        find_model("a\0b")
 
 
 def test_a_folder_without_a_model_is_explained(tmp_path):

@@ -74,7 +74,7 @@ def test_a_stream_keeps_the_order_over_its_groups(case):
         found = case.model.stream(iter(inputs), read_ahead=read_ahead, **case.option)
         assert isinstance(found, Iterator)
         assert all(close(one, other) for one, other in zip(found, expected, strict=True))
-    with pytest.raises(OptionError, match="read_ahead must be 1 or more; got 0"):
+    with pytest.raises(OptionError, match="read_ahead must be a whole number, 1 or more; got 0"):
         next(case.model.stream(inputs, read_ahead=0))
 
 

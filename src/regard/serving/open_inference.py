@@ -18,8 +18,9 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field, ValidationError
 
 from regard import __version__
+from regard.bounds import BOUNDS, LONGEST
 from regard.errors import RegardError
-from regard.serving import schemas
+from regard.serving import limits, schemas
 from regard.serving.endpoints import Backend, plain_results
 from regard.serving.errors import RefusedError, documented, explained
 from regard.serving.inputs import read_inputs
@@ -31,32 +32,36 @@ HEADER = "Inference-Header-Content-Length"
 TEXT, WHOLE = "text", "json"
 SIGNATURES = {b"\x89PNG": "png", b"\xff\xd8": "jpeg", b"GIF8": "gif", b"RIFF": "webp", b"BM": "bmp"}
 """What the files of images begin with."""
+Name = Annotated[str, Field(max_length=LONGEST["name"])]
+Parameters = Annotated[dict[str, Any], Field(default_factory=dict, max_length=limits.ENTRIES)]
+ELEMENTS = BOUNDS["max_inputs"][0]
+"""The most elements of an input of any server; its own setting, max_inputs, is held to when they are read."""
 
 
 class Tensor(BaseModel):
     """An input or an output: its elements, row by row."""
 
-    name: str
-    datatype: str = "BYTES"
-    shape: list[Annotated[int, Field(ge=0)]]
-    data: list[Any] = Field(default_factory=list)
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    name: Name
+    datatype: Name = "BYTES"
+    shape: Annotated[list[Annotated[int, Field(ge=0, le=ELEMENTS)]], Field(max_length=limits.COLUMNS)]
+    data: Annotated[list[Any], Field(default_factory=list, max_length=ELEMENTS)]
+    parameters: Parameters
 
 
 class Wanted(BaseModel):
     """An output that is asked for."""
 
-    name: str
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    name: Name
+    parameters: Parameters
 
 
 class Infer(BaseModel):
     """The body of a request."""
 
-    id: str = ""
-    parameters: dict[str, Any] = Field(default_factory=dict)
+    id: Name = ""
+    parameters: Parameters
     inputs: Annotated[list[Tensor], Field(min_length=1, max_length=1)]
-    outputs: list[Wanted] = Field(default_factory=list)
+    outputs: Annotated[list[Wanted], Field(default_factory=list, max_length=2)]
 
 
 class Mistake(BaseModel):

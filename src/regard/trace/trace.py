@@ -285,6 +285,8 @@ class Trace:
             raise DataError("Not a trace: it has no 'version'. A trace is the JSON that Trace.to_json() writes.")
         if fields["version"] not in (2, VERSION):
             raise DataError(f"This trace has version {fields['version']!r:.50}; this regard reads versions 2 and 3.")
+        if not isinstance(kind := fields.get("kind", ""), str):
+            raise DataError(f"Not a trace: its kind must be a word such as 'text' or 'caption'; got {kind!r:.60}.")
         arguments = {name: value for name, value in fields.items() if name not in ("version", "used_slots")}
         try:
             for name, element in _ELEMENTS.items():

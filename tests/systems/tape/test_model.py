@@ -160,5 +160,7 @@ def test_configs_that_contradict_themselves_are_explained(config, message):
 
 
 def test_a_memory_that_no_machine_could_hold_is_refused():
-    with pytest.raises(OptionError, match="at most 16,777,216 numbers; got 1,000,000 slots of 20"):
+    with pytest.raises(OptionError, match="at most 16,777,216 numbers; got 65,536 slots of 257"):
+        TapeConfig(slots=65_536, width=257)
+    with pytest.raises(OptionError, match="slots must be at most 65,536; got 1000000"):
         TapeConfig(slots=10**6)
