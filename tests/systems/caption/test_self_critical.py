@@ -95,14 +95,15 @@ def test_rewards_rise_when_a_trained_captioner_continues_with_them(tmp_path, mon
     given |= {
         "self_critical_fraction": 1.0,
         "num_samples": 3,
-        "epochs": 20,
+        "epochs": 40,
         "learning_rate": 0.004,
-        "validate_every": 20,
+        "validate_every": 40,
     }
     recipe = read_recipe("scenes-soft", {"data": data, "model": small, "train": given})
     continued = train(recipe, out=tmp_path / "more", start_from=begun.model, progress=False)
     assert len(rewards) == continued.metrics["steps"]
-    assert sum(rewards[-20:]) > sum(rewards[:20])
+    # 1.28 to 1.29 with the seeds 1 to 3.
+    assert sum(rewards[-20:]) > 1.1 * sum(rewards[:20])
 
 
 def test_a_batch_is_repeated_as_a_whole(model):
