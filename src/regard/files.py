@@ -6,6 +6,7 @@ left half-written is removed when the same file is written again.
 
 import errno
 import hashlib
+import itertools
 import os
 import shutil
 import sys
@@ -24,6 +25,10 @@ except ImportError:  # Windows: drafts of killed processes stay there
 StrPath = str | os.PathLike[str]
 DRAFT = ".regard-draft"
 """How the name of a file or folder ends that is being written."""
+EARLIER_DRAFT = ".tmp"
+"""How it ended before; runs that were killed then may still hold such drafts."""
+_RANDOM = "[a-z0-9_]" * 8
+"""What `tempfile` puts between the beginning and the end of a name, as a pattern."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The errors of a disk that is full, of a quota and of a limit."""
 
@@ -149,20 +154,19 @@ def _lock(handle: int) -> bool:
 def _naming(path: Path, draft: Path) -> Iterator[None]:
     """Let what goes wrong while `draft` is written name the file that it becomes, and the reason.
 
-    Libraries report a failed write in many ways; where the disk is full, it is the reason whatever they raise.
+    Libraries report a failed write in many ways; where the disk is full, it is the reason whatever they raise. An
+    OSError without a number does not come from the system: a library raises it about contents, most often of an input.
     """
     try:
         yield
-    except OSError as error:
-        named = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
-        if isinstance(error, OutputError | BrokenPipeError) or (
-            named is not None and draft not in (named, *named.parents) and named != path.parent
-        ):
-            raise
-        raise OutputError(path, error) from error
-    except DataError:
+    except (DataError, OutputError, BrokenPipeError):
         raise
     except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            named = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else None
+            if named is not None and draft not in (named, *named.parents) and named != path.parent:
+                raise
+            raise OutputError(path, error) from error
         if (reason := _no_room(draft)) is not None:
             raise OutputError(path, reason) from error
         raise
@@ -222,8 +226,8 @@ def remove_drafts(folder: StrPath, names: Sequence[str] = ("*",)) -> None:
 
     Nothing else may be writing there.
     """
-    for name in names:
-        for draft in Path(folder).glob(f".{name}.*{DRAFT}"):
+    for name, end in itertools.product(names, (DRAFT, EARLIER_DRAFT)):
+        for draft in Path(folder).glob(f".{name[:40]}.{_RANDOM}{end}"):
             if draft.is_dir():
                 shutil.rmtree(draft)
             else:

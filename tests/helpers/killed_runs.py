@@ -8,6 +8,8 @@ import signal
 import time
 from pathlib import Path
 
+from regard.files import DRAFT
+
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["helpers.runs", "regard.training.fit", "regard.systems.run", "regard.cli"])
 SLOW = 0.05
@@ -61,7 +63,7 @@ def run_and_kill(kind: str, data: Path, out: Path, losses: Path, *, updates: int
     process.start()
     deadline = time.monotonic() + 600
     while process.is_alive() and time.monotonic() < deadline:
-        if len(read_losses(losses)) >= updates and (not writing or list((out / "checkpoints").glob(".*.tmp"))):
+        if len(read_losses(losses)) >= updates and (not writing or list((out / "checkpoints").glob(f".*{DRAFT}"))):
             break
         time.sleep(0.001)
     process.kill()

@@ -15,7 +15,7 @@ from helpers.models import small_translator
 from helpers.runs import same_parameters, small_recipe
 
 from regard.errors import DataError, OptionError, RegardWarning
-from regard.files import checksum, locked
+from regard.files import DRAFT, EARLIER_DRAFT, checksum, locked
 from regard.systems.plan import read_recipe
 from regard.systems.run import train
 from regard.systems.translate.model import Translator
@@ -156,14 +156,21 @@ def test_a_run_whose_record_is_lost_keeps_its_checkpoints(run):
     assert step_files(run / "checkpoints") == kept
 
 
-def test_a_run_removes_its_own_drafts_and_no_other_files(tmp_path):
+@pytest.mark.parametrize("end", [DRAFT, EARLIER_DRAFT])
+def test_a_run_removes_its_own_drafts_and_no_other_files(end, tmp_path):
     folder = RunFolder(tmp_path)
-    (tmp_path / ".model.k3dj_2x9.tmp").mkdir()
-    (tmp_path / ".model.k3dj_2x9.tmp" / "config.json").write_text("half")
-    (tmp_path / ".recipe.toml.k3dj_2x9.tmp").write_text("half")
-    (tmp_path / ".notes.tmp").write_text("mine")
+    folder.checkpoints.mkdir()
+    (tmp_path / f".model.k3dj_2x9{end}").mkdir()
+    (tmp_path / f".model.k3dj_2x9{end}" / "config.json").write_text("half")
+    (tmp_path / f".recipe.toml.k3dj_2x9{end}").write_text("half")
+    (folder.checkpoints / f".step-8.ckpt.k3dj_2x9{end}").write_text("half")
+    others = {tmp_path / f".{name}{end}" for name in ("notes", "notes.k3dj_2x9", "model.old", "recipe.toml.mine")}
+    others.add(folder.checkpoints / f".notes.of-mine{end}")
+    for path in others:
+        path.write_text("mine")
     folder.clean()
-    assert [path.name for path in tmp_path.iterdir()] == [".notes.tmp"]
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == others
+    assert sorted(path for path in tmp_path.iterdir() if path.is_dir()) == [folder.checkpoints]
 
 
 def test_there_must_be_a_run_to_resume(tmp_path):

@@ -14,6 +14,7 @@ from helpers.runs import same_parameters, small_recipe
 
 import regard
 from regard.errors import DataError, RegardWarning, TrainingError
+from regard.files import DRAFT
 from regard.systems.run import train
 from regard.training.checkpoints import (
     FORMAT,
@@ -148,11 +149,11 @@ def test_so_many_checkpoints_are_kept_as_the_recipe_says(tmp_path):
 
 def test_a_write_that_is_killed_leaves_the_checkpoint_before_and_its_draft_is_removed(finished, run):
     newest = step_files(run.checkpoints)[0]
-    newest.rename(run.checkpoints / f".{newest.name}.abc.tmp")
-    (run.checkpoints / f".{newest.name}.abc.tmp").write_bytes(b"half")
+    draft = newest.rename(run.checkpoints / f".{newest.name}.k3dj_2x9{DRAFT}")
+    draft.write_bytes(b"half")
     resumed = train(out=run.path, resume=True, progress=False)
     assert same_parameters(resumed.model, finished.model)
-    assert not list(run.checkpoints.glob(".*.tmp"))
+    assert not list(run.checkpoints.glob(f".*{DRAFT}"))
 
 
 def test_a_full_disk_is_explained_and_the_run_goes_on_when_there_is_room(finished, run, tmp_path):
@@ -173,7 +174,7 @@ def test_a_full_disk_is_explained_and_the_run_goes_on_when_there_is_room(finishe
     assert said.endswith(f"The last good checkpoint is {before}. To continue: {run.resume_command}")
     assert [path.name for path in step_files(run.checkpoints)] == [before.name]
     assert not damage(before)
-    assert not list(run.checkpoints.glob(".*.tmp"))
+    assert not list(run.checkpoints.glob(f".*{DRAFT}"))
     assert same_parameters(train(out=run.path, resume=True, progress=False).model, finished.model)
 
 

@@ -6,7 +6,7 @@ import pytest
 from helpers.killed_runs import read_losses, run_and_kill, run_to_the_end
 from helpers.runs import comparable
 
-from regard.files import checksum
+from regard.files import DRAFT, checksum
 
 
 def result(run):
@@ -25,9 +25,9 @@ def test_a_training_that_is_killed_goes_on_to_the_same_end(kind, updates, writin
     run_to_the_end(kind, tmp_path / "data", whole, tmp_path / "whole.txt")
     losses = tmp_path / "killed.txt"
     assert run_and_kill(kind, tmp_path / "data", killed, losses, updates=updates, writing=writing)
-    assert len(list((killed / "checkpoints").glob(".*.tmp"))) == writing
+    assert len(list((killed / "checkpoints").glob(f".*{DRAFT}"))) == writing
     assert not (killed / "model").exists()
     run_to_the_end(kind, tmp_path / "data", killed, losses)
     assert read_losses(losses) == read_losses(tmp_path / "whole.txt")
     assert result(killed) == result(whole)
-    assert not list((killed / "checkpoints").glob(".*.tmp"))
+    assert not list((killed / "checkpoints").glob(f".*{DRAFT}"))
