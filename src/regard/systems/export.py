@@ -53,8 +53,6 @@ def export(
     Needs the extra onnx. What has no graph, such as custom parts, is refused with the reason. An existing folder is
     replaced only if it holds an exported model. For `trust`, see `load`.
     """
-    if precision not in ("float32", "int8"):
-        raise OptionError(f"precision must be float32 or int8; got {precision!r}.")
     require("Exporting", "onnx", "onnxruntime")
     system = model if isinstance(model, System) else load(model, device="cpu", trust=trust)
     system.check_mode()

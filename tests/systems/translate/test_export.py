@@ -102,6 +102,6 @@ def test_what_has_no_graph_is_refused_with_the_reason(tmp_path, as_a_user):
     model = small_translator(score="regard.attention.score:Dot", encoder_hidden=5)
     with pytest.raises(OptionError, match=r"Custom code cannot be exported.*score = "):
         regard.export(model, tmp_path / "out")
-    with pytest.raises(OptionError, match="precision must be float32 or int8; got 'int4'"):
+    with pytest.raises(OptionError, match="precision must be one of float32, int8; got 'int4'"):
         regard.export(small_translator(), tmp_path / "out", precision="int4")
     assert not (tmp_path / "out").exists()
