@@ -170,7 +170,7 @@ class Graph:
         return product if bias is None else product + bias
 
     def rounded_linear(self, inputs: Value, weight: Tensor, bias: Tensor | None = None) -> Value:
-        """The same, where an int8 graph also rounds the inputs to 8 bits: for a layer that no state depends on."""
+        """inputs weight' + bias, in an int8 graph with inputs in 8 bits too: for layers that no state depends on."""
         if not self._is_int8(weight):
             return self.linear(inputs, weight, bias)
         packed, scales = self._packed(weight)

@@ -34,8 +34,8 @@ export function slider(label, { min, max, step }, value, chosen) {
 }
 
 /**
- * Let arrow keys lead from one of some buttons to the next; Tab reaches only the current one. `leads` gives further
- * indices to which keys lead from an index, and `chosen` is told where one has led. Returns what makes another current.
+ * Roving tabindex: arrow keys move between buttons, and Tab reaches only the current one. `leads(index)` maps
+ * further keys to indices, and `chosen(index)` is called after a move. Returns what makes another button current.
  */
 export function roving(buttons, { current = 0, leads = () => ({}), chosen = () => {} } = {}) {
   const select = (index, focus = false) => {

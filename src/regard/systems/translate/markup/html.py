@@ -138,7 +138,7 @@ def _is_damaged(event: _Event, written: str) -> bool:
 
 
 def _is_torn(events: Sequence[_Event], first: int) -> bool:
-    """Whether an element that is kept begins here and ends before one inside it does, which then goes on behind it."""
+    """Whether a kept element begins here whose end tag comes before that of an element opened inside it."""
     if events[first].kind != "open" or events[first].name not in KEPT | VERBATIM:
         return False
     inside: list[str] = []
